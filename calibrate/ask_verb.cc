@@ -94,7 +94,7 @@ Result<AskPlan> plan_of(const AskFlags& flags, const Hwdb& hwdb) {
 // On a terminal, a line that is written over.
 void show_progress(size_t done, size_t all) {
   if (done % 16 != 0 && done != all) return;
-  fmt::print(stderr, "\rasked {} of {}{}", done, all, done == all ? "\n" : "");
+  fmt::print(stderr, "\r{} of {} queries{}", done, all, done == all ? "\n" : "");
 }
 
 int run_ask(const AskFlags& flags) {
@@ -117,7 +117,7 @@ int run_ask(const AskFlags& flags) {
     fmt::print("{} {}, {}\n", library.name, library.version, library.path);
   if (done->torn_bytes > 0)
     fmt::print("a torn last line of {} bytes was cut off {}\n", done->torn_bytes, plan->out);
-  fmt::print("{}: asked {} questions in {:.1f} s", plan->device.id, done->asked, took.count());
+  fmt::print("{}: {} queries in {:.1f} s", plan->device.id, done->asked, took.count());
   if (done->refused > 0) fmt::print(", {} without an answer", done->refused);
   if (done->known > 0) fmt::print("; {} were known", done->known);
   fmt::print(": {}\n", plan->out);
@@ -131,8 +131,9 @@ Verb make_ask(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "ask",
       "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
-      "asked.jsonl\n  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl --framework "
-      "pytorch --out asked.jsonl\n\nWhat cuDNN would choose on a GPU that is not there: engine, "
+      "answers.jsonl\n  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl "
+      "--framework "
+      "pytorch --out answers.jsonl\n\nWhat cuDNN would choose on a GPU that is not there: engine, "
       "knobs, workspace and alternatives of each convolution and pass. The file is gone on with.");
   app->add_option("--gpu", flags->gpu, "a GPU, by id, alias or device file")->required();
   app->add_option("--model", flags->model, "model.onnx, model.json or builtin:NAME");
@@ -153,8 +154,8 @@ Verb make_ask(CLI::App& root) {
   app->add_option("--mode", flags->mode, "train or inference")
       ->check(CLI::IsMember({"train", "inference"}));
   app->add_option("--framework", flags->framework,
-                  "who chooses: ideal takes cuDNN's first; pytorch leaves out TF32 where it is off "
-                  "and has depthwise kernels of its own");
+                  "whose choice: ideal is cuDNN's first plan; pytorch excludes TF32 if it is off "
+                  "and has separate depthwise kernels");
   app->add_flag("--cudnn-benchmark", flags->benchmark, "the framework takes the fastest plan");
   app->add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
   app->add_flag("--quiet", flags->quiet, "say nothing but what goes wrong");

@@ -98,7 +98,7 @@ Result<Cudnn::Listed> AskingChild::ask(const ConvQuestion& question) {
   write_conv_question(out, question);
   out.end_object();
   const auto line = child_.ask(out.take(), limit_);
-  if (!line) return gone(fmt::format("when asked '{}'", text_of(question)));
+  if (!line) return gone(fmt::format("at the query '{}'", text_of(question)));
   const auto value = read_json(*line, "answer");
   if (!value) return tl::make_unexpected(value.error());
   Diagnostics faults;

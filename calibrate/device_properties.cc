@@ -44,9 +44,11 @@ Result<std::string> device_properties(const Device& device) {
     if (row.capability == capability) limits = &row;
   }
   if (!limits) {
-    return error("E703", fmt::format("cuDNN 9 cannot be asked about {}: it does not know compute "
-                                     "capability {}.{}",
-                                     device.id, capability.major, capability.minor));
+    return error(
+        "E703",
+        fmt::format(
+            "cuDNN 9 cannot be queried about {}: it does not support compute capability {}.{}",
+            device.id, capability.major, capability.minor));
   }
   JsonWriter out;
   out.begin_object();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kExamples =
     "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
-    "asked.jsonl\n"
+    "answers.jsonl\n"
     "  plimsoll-calibrate run --model builtin:resnet50 --batch 32\n"
     "  plimsoll-calibrate run --suite quick --out kernels.jsonl\n"
     "  plimsoll-calibrate fit kernels.jsonl --out machine.json\n"

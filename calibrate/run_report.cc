@@ -216,10 +216,10 @@ std::string json_of(const RunReport& report) {
 }
 
 std::string run_schema() {
-  return json_schema("plimsoll-calibrate run --json and replay --json",
-                     "Kernels as predicted and as a card ran them. null: not measured, or not "
-                     "told.",
-                     {describe_any<RunReport>});
+  return json_schema(
+      "plimsoll-calibrate run --json and replay --json",
+      "Kernels as predicted and as measured on a GPU. null: not measured, or not reported.",
+      {describe_any<RunReport>});
 }
 
 }  // namespace plimsoll::calibrate

@@ -40,7 +40,7 @@ void add_card(const RunReport& report, std::string& out) {
 void add_kernels(const RunReport& report, std::string& out) {
   out += fmt::format("{:{}} {:>5} {:>10} {:>19} {:>10} {:>9}  {:>21}  {}\n", "kernel", kLabel,
                      "times", "predicted", "(range)", "measured", "error", "workspace, measured",
-                     "algorithm, taken");
+                     "algorithm, measured");
   for (const ReportRow& row : report.rows) {
     const TimedOffer* taken = row.taken();
     if (!taken) continue;
@@ -49,7 +49,7 @@ void add_kernels(const RunReport& report, std::string& out) {
     if (p.workspace_bytes > 0 || taken->offer.workspace_bytes.value_or(0) > 0) {
       const auto real = taken->offer.workspace_bytes;
       workspace = fmt::format("{}, {}", human_bytes(p.workspace_bytes),
-                              real ? human_bytes(*real) : std::string("not told"));
+                              real ? human_bytes(*real) : std::string("unknown"));
     }
     std::string line =
         fmt::format("{:{}} {:5} {:>10} {:>19} {:>10} {:>9}  {:>21}  {}, {} {}",

@@ -85,7 +85,7 @@ KernelRunPlan plan_of(const RunFlags& flags, const PredictedStep& step, const Ca
   for (const PredictedKernel& kernel : step.kernels) {
     PlannedKernel& planned = plan.kernels.emplace_back(PlannedKernel{kernel.kernel});
     if (kernel.algorithm == "depthwise")
-      planned.skipped = fmt::format("{} runs a kernel of its own", step.framework);
+      planned.skipped = fmt::format("{} has its built-in kernel for it", step.framework);
   }
   plan.rules.benchmark = step.policy.benchmark;
   if (step.policy.limit) plan.rules.workspace_limit = *step.policy.limit;

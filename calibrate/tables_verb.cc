@@ -73,7 +73,7 @@ Verb make_tables(CLI::App& root) {
                           "hwdb ships, made again "
                           "by the cuDNN that is there, and whether they are equal; some minutes");
   app->add_option("--out", flags->out, "a folder for the tables")->required();
-  app->add_option("--only", flags->only, "of these alone: sm61, sm90, ...");
+  app->add_option("--only", flags->only, "only these: sm61, sm90, ...");
   return {app, [flags] { return run_tables(*flags); }};
 }
 

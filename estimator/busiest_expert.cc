@@ -15,7 +15,8 @@ Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hw
   range.high = std::max(range.high, one->memory.device_range.high);
   even.memory.verdict = verdict_of(range, even.usable_bytes);
   even.basis.push_back(
-      "tokens shared evenly among experts; the range holds that all go to one of each layer");
+      "tokens are distributed evenly over experts; the range includes the case that all go to one "
+      "expert per layer");
   return even;
 }
 

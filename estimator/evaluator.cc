@@ -69,9 +69,7 @@ void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
 }  // namespace
 
 tl::unexpected<Diagnostics> too_long(const Device& device) {
-  return error("E232", fmt::format("on {} this takes more than the 292 years that nanoseconds in "
-                                   "64 bits count",
-                                   device.id));
+  return error("E232", fmt::format("on {} the step would take more than 292 years", device.id));
 }
 
 Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const BoundStep& bound,

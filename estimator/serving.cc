@@ -61,8 +61,8 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
         static_cast<int64_t>(1e9 * static_cast<double>(*all) / *prefill.bandwidth_bytes_per_second);
   prefill.serve = serve;
   prefill.basis.push_back(
-      "serve: transformers' cache, of keys and values of every position; the prefill of all "
-      "sequences at once, with scores of the last position alone; a token reads the whole cache");
+      "serve: transformers' cache with keys and values of every position; the prefill processes "
+      "all sequences at once and scores only the last position; a token reads the whole cache");
   return all_positions;
 }
 

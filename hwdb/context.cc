@@ -87,19 +87,21 @@ int64_t card_bytes(const ContextRow& row, const Device& device, bool trains) {
 ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQuestion& question) {
   const auto answer = [](const ContextRow& row, std::optional<ModuleLoading> loading,
                          const std::string& why) {
-    return ContextChoice{&row, loading, fmt::format("row {}: {}", row.architecture, why)};
+    const bool any = row.architecture == "any";
+    return ContextChoice{&row, loading, any ? why : why + "; measured on " + row.architecture};
   };
   const ModuleLoading wanted = question.asked.value_or(question.usual);
   const std::string by =
-      question.asked ? "as asked" : "the default with CUDA " + question.cuda.text();
+      question.asked ? "as requested" : "the default with CUDA " + question.cuda.text();
   if (const ContextRow* row = as_wanted(rows, question, wanted)) {
     return answer(*row, wanted, fmt::format("modules are loaded {}, {}", adverb(wanted), by));
   }
   const ContextRow& row = as_usual(rows, question);
-  return answer(row, row.loading,
-                fmt::format("no row has modules loaded {}, {}; its source {}", adverb(wanted), by,
-                            row.loading ? fmt::format("has them loaded {}", adverb(*row.loading))
-                                        : std::string("does not state the loading")));
+  return answer(
+      row, row.loading,
+      fmt::format("no measurement has modules loaded {}, {}; the one in use {}", adverb(wanted), by,
+                  row.loading ? fmt::format("has them loaded {}", adverb(*row.loading))
+                              : std::string("does not state the loading")));
 }
 
 }  // namespace plimsoll

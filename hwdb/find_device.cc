@@ -105,9 +105,8 @@ Result<Device> Hwdb::whole_device(std::string_view name) const {
     const std::string& id = own.empty() ? called.front() : own.front();
     Result<Device> device = load_device(id);
     if (device && called.size() > 1) {
-      device->warnings.push_back(
-          warning("W405", fmt::format("drivers call {} \"{}\" too; {} is taken",
-                                      other_ids(called, id), quoted, id)));
+      device->warnings.push_back(warning("W405", fmt::format("\"{1}\" may also be {0}; using {2}",
+                                                             other_ids(called, id), quoted, id)));
     }
     return device;
   }
@@ -135,11 +134,11 @@ tl::unexpected<Diagnostics> Hwdb::unknown_device(std::string_view name,
     for (const std::string& key : nearest_few(device_key(name), keys))
       add_unique(near, std::ranges::find(names, key, &NamedDevice::key)->id);
   }
-  return error("E140", fmt::format("unknown GPU \"{}\"", quoted), {},
-               fmt::format("{}{}'plimsoll gpus' lists {}; a file of your own goes too ('plimsoll "
-                           "schema device')",
-                           near.empty() ? "" : fmt::format("nearest: {}", fmt::join(near, ", ")),
-                           near.empty() ? "" : "; ", device_ids().size()));
+  return error(
+      "E140", fmt::format("unknown GPU \"{}\"", quoted), {},
+      fmt::format("{}{}'plimsoll gpus' lists {}; or name a device file ('plimsoll schema device')",
+                  near.empty() ? "" : fmt::format("nearest: {}", fmt::join(near, ", ")),
+                  near.empty() ? "" : "; ", device_ids().size()));
 }
 
 std::vector<Device> Hwdb::devices(Diagnostics& warnings) const {

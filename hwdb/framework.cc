@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "hwdb/entry.h"
 
@@ -153,6 +154,7 @@ void read_libraries(Figures& figures, Profile& profile) {
   constexpr Plausible kWorkspace{"0 B", "1 GiB"};
   profile.cublas_workspace = figures.quantity<Bytes>("cublas_workspace", kWorkspace);
   profile.cublas_workspace_hopper = figures.quantity<Bytes>("cublas_workspace_hopper", kWorkspace);
+  take_version(figures, "cublas_given_back_since", profile.cublas_given_back_since);
 }
 
 void read_exchange(Figures& figures, Profile& profile) {
@@ -177,6 +179,7 @@ void read_switches(Figures& figures, Profile& profile) {
 // What is rare: absent where a framework does not have the habit.
 void read_habits(Figures& figures, Profile& profile) {
   figures.take("response_norm_in_pieces", profile.policy.response_norm_in_pieces);
+  figures.take("composes_functions", profile.policy.composes_functions);
   figures.take("fused_softmax_loss", profile.policy.fused_softmax_loss);
   if (figures.has("recurrent"))
     profile.policy.unrolls_recurrent =
@@ -194,6 +197,7 @@ void read_habits(Figures& figures, Profile& profile) {
   figures.take("python_names", profile.python_names);
   figures.take("smooth_keeps_input", profile.policy.smooth_keeps_input);
   take_version(figures, "relu_keeps_input_before", profile.relu_input_dropped);
+  take_version(figures, "softmax_keeps_input_before", profile.softmax_input_dropped);
   take_version(figures, "group_norm_turns_before", profile.group_norm_channels_last);
 }
 
@@ -268,6 +272,10 @@ void FrameworkProfile::ask(const Version& version) {
     cudnn = row.cudnn;
     cuda = row.cuda;
   }
+}
+
+bool FrameworkProfile::names_version() const {
+  return asked != Version{.numbers = {std::numeric_limits<int>::max()}};
 }
 
 ModuleLoading FrameworkProfile::usual_loading(const Version& with) const {

@@ -53,9 +53,10 @@ struct FrameworkProfile {
 
   std::string id;
   std::vector<std::string> aliases;
-  std::string framework;  // "pytorch"
-  Version since;          // first version this profile stands for
-  Version asked;          // the one that was asked for; later than all where none was
+  std::string framework;       // "pytorch"
+  Version since;               // first version this profile stands for
+  Version asked;               // the one that was asked for; later than all where none was
+  bool names_version() const;  // whether one was
   Execution execution = Execution::kEager;
   bool channels_last = false;
   Allocator allocator = Allocator::kPytorchCaching;
@@ -100,8 +101,10 @@ struct FrameworkProfile {
   bool tf32_convolutions = false, tf32_matmuls = false;  // by default, where the card can
   // Ten times the compute capability from which on cuDNN is asked for convolutions of bf16.
   int64_t bf16_library_since = 0;
-  Bytes cublas_workspace;  // through the allocator, per handle
-  Bytes cublas_workspace_hopper;
+  Bytes cublas_workspace;         // through the allocator, per handle
+  Bytes cublas_workspace_hopper;  // ... on compute capability 9.0 and later
+  // First version that gives it back after each product; empty: it is kept.
+  std::optional<Version> cublas_given_back_since;
   bool keeps_activation_gradients = false;  // gradient buffers live as long as the net
   ZeroGrad zero_grad = ZeroGrad::kNone;
   int64_t prefetched_batches = 0;  // that lie on the device beside the one in use
@@ -142,6 +145,8 @@ struct FrameworkProfile {
   bool python_names = false;
   // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.
   Version relu_input_dropped;
+  // Softmax keeps its input as well as its result; from this version on it does not.
+  Version softmax_input_dropped;
   // First version whose group norm has a kernel for images with channels last.
   Version group_norm_channels_last;
   Policy policy;

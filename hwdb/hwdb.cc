@@ -172,9 +172,9 @@ Result<Entry> Hwdb::load(std::string_view prefix, const std::string& id, Reader 
   if (!text) return tl::make_unexpected(text.error());
   Result<Entry> entry = reader(*text, shown(name), id);
   if (entry && overridden(name) && hwdb_files().contains(name)) {
-    entry->warnings.push_back(note("N401", fmt::format("\"{}\" is taken from {}, not from the "
-                                                       "built-in database",
-                                                       id, shown(name))));
+    entry->warnings.push_back(
+        note("N401",
+             fmt::format("\"{}\" comes from {}, not from the built-in database", id, shown(name))));
   }
   return entry;
 }

@@ -41,6 +41,8 @@ Result<Link> read_link(std::string_view text, std::string_view file, std::string
     Figures figures(root, link.figures);
     link.name = root.required_string("name");
     link.kind = root.required_choice("kind", {"pcie", "nvlink", "network"});
+    const auto port = root.optional_choice("port_of", {"gpu", "machine"});
+    link.port_of_gpu = port && *port == "gpu";
     link.rate = figures.quantity<BytesPerSecond>("rate", {"1 MB/s", "100 TB/s"});
     link.channels = figures.integer("channels", {.low = 1, .high = 64});
     read_points(root, link);

@@ -52,13 +52,11 @@ constexpr const char* kExamples =
     "train.py\n"
     "  plimsoll validate run.json\n"
     "  plimsoll-monitor --html run.html -- python3 train.py\n\n"
-    "Watches a process and all that descend from it: memory, CPU, faults and I/O of the host, and\n"
-    "memory, load, PCIe, power and clocks of NVIDIA's cards, where there are any. Reads only: "
-    "nothing\n"
-    "is signalled. With PID it ends with the process, exit status 0; with a command as the "
-    "command\n"
-    "did. ^C ends it with the summary. With --model and the flags of 'plimsoll estimate' the\n"
-    "predicted range stands beside the live figures.\n";
+    "Watches a process and its descendants: memory, CPU, faults and I/O of the host, and memory,\n"
+    "load, PCIe, power and clocks of NVIDIA GPUs, if there are any. It only reads and sends no\n"
+    "signals. With PID it ends with the process, exit status 0; with a command it ends with the\n"
+    "command and has its exit status. ^C ends it with the summary. With --model and the flags of\n"
+    "'plimsoll estimate' it shows the predicted range next to the live figures.\n";
 
 constexpr int64_t kLeastInterval = 1'000'000, kMostInterval = 3'600'000'000'000;
 constexpr int64_t kMostPid = int64_t{1} << 22;      // PID_MAX_LIMIT of the kernel
@@ -85,7 +83,7 @@ void declare(CLI::App& app, Flags& flags) {
   text("--html", flags.page, "write a page: peaks, pictures over time, phases, tables");
   app.add_flag("--force", flags.files.force, "overwrite files; those of --out are added to");
   app.add_flag("--json", flags.json, "end with the summary as one JSON object; nothing live");
-  app.add_flag("--quiet", flags.quiet, "nothing live, the summary alone");
+  app.add_flag("--quiet", flags.quiet, "only the summary, no live output");
   text("--replay", flags.replay, "figures of GPUs from a file of --out, not from the driver");
   text("--nvml", flags.library, "the driver's library, where the loader does not find it");
   text("--model", flags.shared.model, "what the run trains: the model of 'plimsoll estimate'");
@@ -161,7 +159,7 @@ Result<std::unique_ptr<GpuSource>> find_gpus(const Flags& flags) {
 
 std::string without_gpus(const Diagnostic& why) {
   const bool missing = why.code == "E701";
-  return (missing ? "no library of an NVIDIA driver" : why.message) + ": the host alone is watched";
+  return (missing ? "no library of an NVIDIA driver" : why.message) + ": only the host is watched";
 }
 
 // With a command standard output is the command's.
@@ -200,10 +198,9 @@ int write_measured(std::optional<cli::OutputFile>& file, const std::optional<Pre
   std::vector<std::string> unsaid = settings_without_key(predicted->request);
   if (unsaid.empty()) return 0;
   for (std::string& flag : unsaid) flag.insert(0, "--");
-  return report(
-      {warning("W516", fmt::format("measured runs have no key for {}: 'plimsoll validate' "
-                                   "asks without",
-                                   fmt::join(unsaid, ", ")))});
+  return report({warning(
+      "W516", fmt::format("the run file cannot record {}, so 'plimsoll validate' will not use it",
+                          fmt::join(unsaid, ", ")))});
 }
 
 // The files that the user wants.

@@ -71,13 +71,13 @@ void write_end(Markup& out, const Summary& s) {
   write_fact(out, "host peak", human_bytes(s.host_peak),
              s.pss_peak
                  ? fmt::format("RSS {}, PSS {}", human_bytes(s.rss_peak), human_bytes(*s.pss_peak))
-                 : fmt::format("RSS {}, PSS not told", human_bytes(s.rss_peak)));
+                 : fmt::format("RSS {}, PSS unknown", human_bytes(s.rss_peak)));
   write_fact(out, "CPU", fmt::format("{:.1f} s", s.cpu_seconds),
              s.processes == 1 ? "1 process" : fmt::format("{} processes at once", s.processes));
   for (size_t i = 0; i < std::min(s.devices.size(), kFactCards); ++i) {
     const DevicePeak& d = s.devices[i];
     write_fact(
-        out, fmt::format("GPU {} peak", i), d.bytes ? human_bytes(*d.bytes) : "not told",
+        out, fmt::format("GPU {} peak", i), d.bytes ? human_bytes(*d.bytes) : "unknown",
         shortened(d.name, kCardName) + (s.basis == DeviceBasis::kCard ? ", the whole card" : ""));
   }
   if (s.band) {
@@ -134,8 +134,8 @@ void add_moments(Markup& out, const Moments& moments, size_t cards) {
 void write_course(Markup& out, const Summary& s, const Moments& moments) {
   if (moments.all().empty()) return;
   open_section(out, "course", "Over time",
-               s.band ? "The band is the predicted range; colours behind are phases."
-                      : "Colours behind are phases, told from the memory alone.");
+               s.band ? "The band is the predicted range; background colours are phases."
+                      : "Background colours are phases, found from memory only.");
   size_t cards = 0;
   for (const Moment& m : moments.all()) cards = std::max(cards, m.devices.size());
   if (s.device_peak) write_chart(out, "watched_gpu_memory");
@@ -158,8 +158,7 @@ void write_course(Markup& out, const Summary& s, const Moments& moments) {
 
 void write_phases(Markup& out, const std::vector<Phase>& phases, size_t all) {
   if (phases.empty()) return;
-  open_section(out, "phases", "Phases",
-               "By the memory of the card where it is told, else of the host.");
+  open_section(out, "phases", "Phases", "By the memory of the GPU if known, else of the host.");
   if (phases.size() < all) {
     out.element("p", fmt::format("The longest {} of {} phases.", phases.size(), all),
                 {{"class", "notice"}});

@@ -110,24 +110,24 @@ void describe_summary(Fields& f, Summary& s, std::span<const Moment> moments) {
     {.meaning = "as it was started, or the process's name", .null_where = s.command.empty()});
   f("samples", s.samples);
   f("missed_samples", s.missed,
-    "that were due while another was taken, or while this program did not get to run");
+    "that were due during another sample, or while this program did not run");
   f("seconds", s.seconds, {.low = 0});
   f("processes", s.processes, "of the tree at once, at most");
   describe_host(f, s);
   describe_devices(f, s);
   f("phases", s.phases,
-    "by the memory of the card where it is told, else of the host; steady: within 2 % of the peak "
-    "so far of what it was a second before");
+    "by the memory of the GPU if known, else of the host; steady: the change over a second is "
+    "within 2 % of the peak so far");
   f("moments", std::vector<Moment>(moments.begin(), moments.end()),
-    {.meaning = "in a page alone: what neighbouring samples come to; of memory and watts the most, "
-                "of clocks the least, of loads the mean",
+    {.meaning = "only in a page: neighbouring samples combined; the maximum of memory and watts, "
+                "the minimum of clocks, the mean of loads",
      .absent_where = moments.empty()});
   f.object("prediction", [&] { describe_band(f, s); }, {.null_where = !s.band});
   f("ended", s.ended, "false: the watch was ended first");
   f("exit_status", s.exit_status,
     "of a command, 128 and the signal where one ended it; null where the process is not a child of "
     "ours");
-  f("own_cpu_share", s.own_cpu_share, {.meaning = "of one core, this program's own", .low = 0});
+  f("own_cpu_share", s.own_cpu_share, {.meaning = "of one core, by this program", .low = 0});
   f("faults", s.faults, "calls of the driver that failed, each once");
 }
 
@@ -148,8 +148,8 @@ std::string to_json(const Summary& s, std::span<const Moment> moments) {
 std::string monitor_schema() {
   return json_schema("plimsoll-monitor --json",
                      "A watched run as a whole. Bytes and counts are whole numbers; seconds, "
-                     "shares (1 is one core, or the whole card) and watts are real. null: not told "
-                     "by kernel, driver or card.",
+                     "shares (1 is one core, or the whole card) and watts are real. null: not "
+                     "reported by kernel, driver or GPU.",
                      {[](Fields& f) {
                        Summary any;
                        describe_document(f, any, {});

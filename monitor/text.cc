@@ -10,7 +10,7 @@ namespace {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-std::string bytes_or(const std::optional<int64_t>& bytes, const char* otherwise = "not told") {
+std::string bytes_or(const std::optional<int64_t>& bytes, const char* otherwise = "unknown") {
   return bytes ? human_bytes(*bytes) : otherwise;
 }
 

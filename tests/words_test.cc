@@ -1,5 +1,6 @@
-// Words that are nobody's but this project's, in identifiers: tests/words.txt has how often each is
-// still used and the field's own term. The numbers may only fall; PLIMSOLL_WORDS=write lowers them.
+// Words that are nobody's but this project's: tests/words.txt has how often each is still used in
+// identifiers, and the field's own term. The numbers may only fall; PLIMSOLL_WORDS=write lowers
+// them. Texts that users see have none of them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/source_text.h"
@@ -49,7 +51,66 @@ std::vector<std::string> words_of(const std::string& identifier) {
   return words;
 }
 
+// Of these files literals are written in a notation of tests and tables, which no user sees.
+constexpr std::string_view kNotations[] = {"graph/eager/optimizers.cc", "graph/rewrite/patterns_",
+                                           "graph/ir/text_writer.cc"};
+
+bool is_notation(const std::string& path) {
+  return std::ranges::any_of(kNotations, [&](auto begin) { return path.starts_with(begin); });
+}
+
+// The words of a text, in lower case; escapes are as they are written.
+std::vector<std::string> words_of_text(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == '\\') ++i;
+    if (std::isalpha(c)) {
+      words.back() += static_cast<char>(std::tolower(c));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+// What of a text is condemned; a text of one word is a name.
+std::vector<std::string> condemned(std::string_view text, const std::vector<Word>& words) {
+  std::vector<std::string> found;
+  if (text.find(' ') == text.npos) return found;
+  for (const std::string& used : words_of_text(text)) {
+    if (std::ranges::any_of(words, [&](const Word& w) { return w.word == used; }))
+      found.push_back(used);
+  }
+  return found;
+}
+
+void check_text(const std::string& place, std::string_view text, const std::vector<Word>& words) {
+  for (const std::string& word : condemned(text, words))
+    FAIL_CHECK(place << ": '" << word << "' in a text that users see: " << text);
+}
+
 }  // namespace
+
+TEST_CASE("words: texts that users see have none of the condemned") {
+  const std::vector<Word> words = listed_words();
+  CHECK(condemned("in a file of its own\\nas asked", words) ==
+        std::vector<std::string>{"own", "asked"});
+  CHECK(condemned("own", words).empty());
+  for (const auto& source : plimsoll::test::all_sources()) {
+    if (is_notation(source.path)) continue;
+    for (const auto& literal : source.literals) {
+      check_text(source.path + ":" + std::to_string(literal.line), literal.text, words);
+    }
+  }
+  const std::string room = std::string(PLIMSOLL_SOURCE_DIR) + "/estimator/";
+  std::ifstream explanations(room + "explanations.json");
+  int lines = 0;
+  for (std::string line; std::getline(explanations, line);) {
+    check_text("explanations.json:" + std::to_string(++lines), line, words);
+  }
+  CHECK(lines > 900);
+}
 
 TEST_CASE("words: condemned ones become fewer") {
   CHECK(words_of("kOfMemory_alone") == std::vector<std::string>{"k", "of", "memory", "alone"});

@@ -187,7 +187,7 @@ class CudaCard : public Card {
   }
   std::unique_ptr<Work> convolution(const KernelAt& kernel) const {
     const auto question = conv_question(kernel);
-    if (!question) throw CardFault("E724", "cuDNN is asked for no such convolution");
+    if (!question) throw CardFault("E724", "cuDNN has no query for such a convolution");
     if (takes_legacy_calls(cudnn_, facts_.compute_capability))
       return legacy_conv_work(cudnn_, kernel, *question);
     return conv_work(cudnn_, *question);

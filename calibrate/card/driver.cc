@@ -63,8 +63,8 @@ Result<Driver> Driver::open(int index, int64_t memory) {
     if (const CUresult started = call->init(0); started != CUDA_SUCCESS) {
       const char* why = nullptr;
       call->error_text(started, &why);
-      return error("E720", fmt::format("no GPU: the driver says '{}'", why ? why : "unknown"), {},
-                   kDriverHelp);
+      return error("E720", fmt::format("no GPU: the driver reports '{}'", why ? why : "unknown"),
+                   {}, kDriverHelp);
     }
     driver.check(call->device_count(&count), "count GPUs");
     if (index >= count) {
@@ -133,8 +133,8 @@ std::pair<int64_t, int64_t> Driver::free_and_total() const {
 DeviceMemory::DeviceMemory(const Driver& driver, int64_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   if (driver.in_use_ + bytes > driver.memory_) {
-    throw CardFault("E721", fmt::format("{} bytes beside {} in use are more than --mem allows",
-                                        bytes, driver.in_use_));
+    throw CardFault("E721",
+                    fmt::format("{} bytes with {} in use exceed --mem", bytes, driver.in_use_));
   }
   driver.check(driver.call().allocate(&address_, static_cast<size_t>(bytes)), "allocate");
   driver_ = &driver;

@@ -142,7 +142,7 @@ std::unique_ptr<Work> OwnModule::gathering(const KernelAt& kernel) const {
   const auto& p = std::get<RowsProblem<int64_t>>(kernel.problem);
   const int64_t row_bytes = p.columns * bits(kernel.dtype) / 8;
   if (p.rows < 2 || row_bytes % kNarrowWord != 0)
-    throw CardFault("E724", "the rows that it looks up are not told");
+    throw CardFault("E724", "the rows that it looks up are unknown");
   return std::make_unique<GatherWork>(*this, p.rows, row_bytes);
 }
 

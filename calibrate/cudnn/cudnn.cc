@@ -18,11 +18,11 @@ namespace {
 Result<void> check_version(size_t version, const Device& device) {
   const ComputeCapability c = device.compute_capability;
   if (version < 90800) {
-    return error("E704",
-                 fmt::format("cuDNN {} cannot be asked without a GPU: 9.8 is the first that takes "
-                             "a description of one",
-                             version_text(version)),
-                 {}, kCudnnHelp);
+    return error(
+        "E704",
+        fmt::format("cuDNN {} cannot be queried without a GPU: that needs cuDNN 9.8 or later",
+                    version_text(version)),
+        {}, kCudnnHelp);
   }
   if (version >= 91100 && c < ComputeCapability{7, 5}) {
     return error("E703",

@@ -12,8 +12,8 @@ namespace plimsoll {
 
 // What brings cuDNN, for messages.
 inline constexpr const char* kCudnnHelp =
-    "'./dev calibrate ask ...' fetches cuDNN 9.10.2, which knows all of "
-    "Maxwell to Hopper; PLIMSOLL_CUDNN names a folder of your own";
+    "'./dev calibrate ask ...' fetches cuDNN 9.10.2, which supports Maxwell to Hopper; "
+    "PLIMSOLL_CUDNN names another folder";
 
 // 9 writes 91002 for 9.10.2, 8 and before 8902 for 8.9.2 (cudnn_version.h).
 std::string version_text(size_t version);

@@ -24,19 +24,19 @@ Sentences measured_basis(const Platform& platform, const WorkspacePlan& workspac
                                 device.boost_clock.value / 1e6));
   }
   if (platform.asked) {
-    basis.push_back(fmt::format(
-        "workspace: {} of {} convolutions {} cuDNN {}{}", workspaces.asked, workspaces.convolutions,
-        platform.asked->on_card() ? "as listed by" : "asked of", platform.asked->cudnn(),
-        platform.asked->on_card() ? " on this card" : ""));
+    basis.push_back(
+        fmt::format("workspace: {} of {} convolutions {} cuDNN {}{}", workspaces.asked,
+                    workspaces.convolutions, platform.asked->on_card() ? "as listed by" : "from",
+                    platform.asked->cudnn(), platform.asked->on_card() ? " on this card" : ""));
   }
   if (workspaces.free_bytes) {
-    basis.push_back(fmt::format(
-        "workspace: memory is short, convolutions take algorithms of at most {:.1f} MB of scratch "
-        "memory, which are slower",
-        static_cast<double>(*workspaces.free_bytes) / 1e6));
+    basis.push_back(
+        fmt::format("workspace: memory is nearly full, so convolutions use slower algorithms with "
+                    "at most {:.1f} MB of workspace",
+                    static_cast<double>(*workspaces.free_bytes) / 1e6));
   }
   if (platform.machine && platform.machine->clock > 0) {
-    basis.push_back(fmt::format("this card computed at {:.0f} MHz when its kernels were measured",
+    basis.push_back(fmt::format("this GPU ran at {:.0f} MHz when its kernels were measured",
                                 platform.machine->clock / 1e6));
   }
   return basis;
@@ -47,8 +47,8 @@ Sentences memory_basis(const MemoryEstimate& memory) {
   if (!memory.context_basis.empty()) basis.push_back("context: " + memory.context_basis);
   if (memory.timing_peak_bytes > memory.reserved_bytes) {
     basis.push_back(
-        fmt::format("the first step holds {:.1f} MB while cuDNN's plans are timed, less where the "
-                    "card is full; they are given back",
+        fmt::format("the first step also uses {:.1f} MB while cuDNN's plans are timed, or less if "
+                    "the GPU is full; it is freed afterwards",
                     static_cast<double>(memory.timing_peak_bytes) / 1e6));
   }
   return basis;
@@ -70,9 +70,15 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
   if (answer.memory.held_by_names > 0) {
     basis.push_back(
-        fmt::format("the range has one value of {:.1f} MB more and less: how long "
-                    "names of the Python code hold values is not in the file",
+        fmt::format("the range includes one value of {:.1f} MB more or less: the file does not say "
+                    "how long Python variables keep values",
                     static_cast<double>(answer.memory.held_by_names) / 1e6));
+  }
+  if (answer.memory.more_by_names > 0) {
+    basis.push_back(
+        fmt::format("the range has {:.1f} MB more: names of the Python code may hold values of the "
+                    "forward pass until a module returns, which TorchScript does not say",
+                    static_cast<double>(answer.memory.more_by_names) / 1e6));
   }
   return basis;
 }
@@ -82,13 +88,11 @@ Diagnostics diagnostics_of(const AnswerParts& parts, const Estimate& answer) {
   for (Diagnostic& d : other_algorithms(parts.request.conv_algorithm, parts.bound, parts.time))
     said.push_back(std::move(d));
   if (answer.time.launches == 0) {
-    said.push_back(warning("W236",
-                           "nothing runs on the device: no output is computed from an input", {},
+    said.push_back(warning("W236", "nothing runs on the GPU: no output depends on an input", {},
                            "export the network with outputs that depend on its inputs"));
   }
   if (answer.memory.host_bytes == 0) {
-    said.push_back(note("N519", fmt::format("host_bytes: what {} takes of the host's memory is "
-                                            "not known",
+    said.push_back(note("N519", fmt::format("host_bytes: the host memory of {} is unknown",
                                             parts.platform.framework.id)));
   }
   return said;

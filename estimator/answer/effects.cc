@@ -17,7 +17,7 @@ namespace plimsoll {
 
 std::string why_without_effect(const SettingRow& row, const SettingScope& scope) {
   if (scope.model.recorded && std::string_view(row.group) == kTrainingGroup)
-    return "the model is a recorded step, whose program says it";
+    return "the recorded step fixes it";
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
     const std::string_view value = acts.other == "context" ? "" : "N";

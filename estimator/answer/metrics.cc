@@ -17,7 +17,7 @@ std::optional<double> as_real(const std::optional<int64_t>& bytes) {
   return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
 }
 
-constexpr std::string_view kOnHost = "of a run on the host memory alone is known";
+constexpr std::string_view kOnHost = "only memory is predicted on the host";
 
 // Busy time of all cores: dispatch, the framework's own terms and all threads that load.
 Metric cpu_utilisation(const TimeEstimate& t, bool on_host) {
@@ -26,21 +26,21 @@ Metric cpu_utilisation(const TimeEstimate& t, bool on_host) {
   return {"cpu_utilisation",
           "CPU utilisation",
           "of 1",
-          "busy time of the host's threads over (cores x step): launches, the framework's own "
+          "busy time of the host's threads over (cores x step): launches, the framework's other "
           "work and loading",
           over(busy, cores * static_cast<double>(t.step_ns)),
           on_host ? std::string(kOnHost)
-                  : fmt::format("how many cores the host has is not known: {} names one",
+                  : fmt::format("the number of cores of the host is unknown; name a host with {}",
                                 setting("host"))};
 }
 
 std::vector<Metric> rates_of(const Estimate& e) {
   const TimeEstimate& t = e.time;
   const double seconds = static_cast<double>(t.step_ns) * 1e-9;
-  const std::string no_step(e.on_host ? kOnHost : "nothing runs on the device");
+  const std::string no_step(e.on_host ? kOnHost : "nothing runs on the GPU");
   const std::optional<double> in = as_real(t.to_device_bytes), out = as_real(t.from_device_bytes);
   const std::string no_reading(e.on_host ? kOnHost
-                                         : "what a program reads of the result is its own");
+                                         : "what the program reads of the result is unknown");
   return {{"throughput", "throughput", t.sample_unit + "/s",
            "units of all GPUs' batches over the time of one step, after warm-up",
            t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
@@ -80,12 +80,12 @@ std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {
       {"gradients", "weight gradients", "gradients of parameters", at_peak(Role::kGradient),
        most(Role::kGradient)},
       {"gradient_maps", "gradient maps",
-       "what backward kernels make for each other: gradients of feature maps",
-       in_backward ? temporary : 0, phase(Phase::kBackward)},
+       "gradients of feature maps, passed between backward kernels", in_backward ? temporary : 0,
+       phase(Phase::kBackward)},
       {"feature_maps", "feature maps", "results of the forward pass kept for the backward pass",
        at_peak(Role::kFeatureMap), most(Role::kFeatureMap)},
-      {"workspace", "workspace", "scratch memory of the library's kernels",
-       at_peak(Role::kWorkspace), most(Role::kWorkspace)},
+      {"workspace", "workspace", "workspace of the library's kernels", at_peak(Role::kWorkspace),
+       most(Role::kWorkspace)},
       {"dynamic", "dynamic", "batches, optimizer state, temporaries of other passes",
        lasting(at_peak) + (in_backward ? 0 : temporary), lasting(most) + elsewhere}};
   int64_t sum = 0;

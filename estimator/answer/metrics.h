@@ -40,7 +40,7 @@ struct MemoryCategory {
 inline void describe(Fields& f, MemoryCategory& c) {
   f("category", c.id);
   f("bytes", c.bytes, "at the step's peak");
-  f("maximum_bytes", c.maximum_bytes, "the category's own maximum over the step");
+  f("maximum_bytes", c.maximum_bytes, "the category's maximum over the step");
   f("share", c.share, {.meaning = "of the sum of all maxima", .low = 0, .high = 1});
   f("definition", c.definition);
 }

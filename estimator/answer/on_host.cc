@@ -23,29 +23,28 @@ void judge(Estimate& e, const Platform& platform) {
 
 void tell_unknown(Estimate& e, const Platform& platform) {
   e.diagnostics.push_back(
-      note("N528", "time: not known of a run on the host, nor the scratch memory of its library"));
+      note("N528", "time and library workspace are not predicted for a run on the host"));
   if (e.memory.host_bytes == 0) {
     e.diagnostics.push_back(
-        note("N519", fmt::format("host_bytes: what {} takes of the host's memory beside tensors "
-                                 "is not known; device_bytes are without it",
+        note("N519", fmt::format("host_bytes: the memory of {} on the host without tensors is "
+                                 "unknown; device_bytes does not include it",
                                  platform.framework.id)));
   }
   if (!e.judged()) {
     e.diagnostics.push_back(note(
         "N529",
         e.device_memory_bytes == 0
-            ? fmt::format("verdict: how much memory the host {} has is not known", platform.host.id)
-            : "verdict: not all of what the process takes is known",
-        {}, e.device_memory_bytes == 0 ? setting("mem", "SIZE") + " says it" : ""));
+            ? fmt::format("verdict: the memory size of the host {} is unknown", platform.host.id)
+            : "verdict: part of the memory of the process is unknown",
+        {}, e.device_memory_bytes == 0 ? setting("mem", "SIZE") + " sets it" : ""));
   }
 }
 
 }  // namespace
 
 tl::unexpected<Diagnostics> of_memory_alone() {
-  return error("E116",
-               setting("gpu", kHostDevice) + ": of a run on the host memory alone is answered", {},
-               "'plimsoll estimate' answers it, a batch at a time");
+  return error("E116", setting("gpu", kHostDevice) + ": only memory is predicted on the host", {},
+               "use 'plimsoll estimate' with one batch");
 }
 
 Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& platform,
@@ -77,7 +76,7 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
   e.basis.insert(e.basis.end(), model.basis.begin(), model.basis.end());
   if (e.memory.context_bytes > 0) {
     e.basis.emplace_back(
-        "process: libraries as beside a card, the low end without them; data set and loaders");
+        "process: libraries as with a GPU, the low end without them; data set and loaders");
   }
   if (largest != model.binding) e.basis.push_back(largest_batch_note(largest, model.binding));
   e.diagnostics = warnings_of(request, platform, model);

@@ -44,7 +44,7 @@ ParallelAnswer parallel_answer(const CompiledModel& model, bool chosen) {
     const auto called = zero ? static_cast<size_t>(Axis::kData) : axis;
     answer.axes[std::string(kAxisNames[called])] = plan.mesh.extents[axis];
   }
-  if (!chosen) answer.worst_because = why_worst(model, plan);
+  if (!chosen && !model.recorded) answer.worst_because = why_worst(model, plan);
   return answer;
 }
 

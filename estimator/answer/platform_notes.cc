@@ -20,20 +20,20 @@ Diagnostics platform_warnings(const Platform& platform, const PrecisionRow& prec
   }
   const int64_t together = platform.gpu_count / platform.nodes;
   if (platform.link && together > platform.link->points.back().gpus) {
-    warnings.push_back(note(
-        "N527", fmt::format("{} was measured with {} GPUs at most: {} are taken to share it as "
-                            "these do",
-                            platform.link->id, platform.link->points.back().gpus, together)));
+    warnings.push_back(
+        note("N527",
+             fmt::format(
+                 "{} was measured with at most {} GPUs; {} are assumed to have the same bandwidth",
+                 platform.link->id, platform.link->points.back().gpus, together)));
   }
   const std::string_view rate = precision.products                            ? "fp8_tensor"
                                 : product_type(precision) == DType::kBFloat16 ? "bf16_tensor"
                                 : precision.tf32                              ? "tf32_tensor"
                                                                               : "";
   if (!rate.empty() && !platform.device.is_host && !platform.device.peak(rate)) {
-    warnings.push_back(
-        warning("W402", fmt::format("{} has no {} rate: its products are priced at the fp32 rate, "
-                                    "assumed",
-                                    platform.device.id, rate)));
+    warnings.push_back(warning(
+        "W402", fmt::format("{} has no {} rate: the fp32 rate is assumed for its matrix products",
+                            platform.device.id, rate)));
   }
   return warnings;
 }
@@ -51,14 +51,14 @@ std::vector<std::string> card_basis(const Device& device, const PlatformRequest&
   if (!device.origin.empty()) basis.push_back("gpu: " + device.origin);
   if (shares_host_memory(device) && !request.memory_bytes && request.reserve_bytes == 0) {
     basis.push_back(
-        "memory: the machine's own; what its system and processes take of it, the run's host "
-        "memory "
-        "included, is not counted, which " +
-        setting("reserve", "8GiB") + " takes off");
+        "memory: shared with the machine; the system, other processes and the run's host memory "
+        "are not counted, which " +
+        setting("reserve", "8GiB") + " subtracts");
   }
   if (request.display_bytes > 0) {
-    basis.push_back(fmt::format("display: {:.0f} MiB of the card are a desktop's, as given",
-                                static_cast<double>(request.display_bytes) / (1 << 20)));
+    basis.push_back(
+        fmt::format("display: {:.0f} MiB of the GPU are reserved for a desktop, as requested",
+                    static_cast<double>(request.display_bytes) / (1 << 20)));
     return basis;
   }
   // A desktop, its compositor and a browser; nvidia-smi shows 0.2 to 1 GiB for them. Assumed.
@@ -68,8 +68,8 @@ std::vector<std::string> card_basis(const Device& device, const PlatformRequest&
       range.low <= answer.usable_bytes && answer.usable_bytes - kDesktop < range.high;
   if (device.display && !request.memory_bytes && matters) {
     basis.push_back(
-        "display: none is counted; a desktop on this card would take up to 1 GiB of it, which " +
-        setting("display", "1GiB") + " takes off");
+        "display: no desktop session is counted; one would use up to 1 GiB of this GPU, which " +
+        setting("display", "1GiB") + " subtracts");
   }
   return basis;
 }
@@ -108,8 +108,8 @@ std::string settings_text(const CompiledModel& model, const Platform& platform, 
 std::string largest_batch_note(Binding at, Binding usual) {
   std::erase_if(at, [&](const auto& size) { return size.second == usual.at(size.first); });
   std::erase_if(usual, [&](const auto& size) { return !at.contains(size.first); });
-  return fmt::format("memory at {}, the longest that batches get; time and layers at {}",
-                     listed(at), listed(usual));
+  return fmt::format("memory at {}, the longest batch; time and layers at {}", listed(at),
+                     listed(usual));
 }
 
 Diagnostics other_algorithms(const std::optional<AskedAlgorithm>& asked, const BoundStep& bound,
@@ -138,22 +138,22 @@ std::vector<std::string> compiler_basis(const CompiledModel& model, const Bindin
   const std::optional<Fusion>& fusion = model.step.fusion;
   if (!fusion) return {};
   const double spared = static_cast<double>(fusion->spared.evaluate(binding).value_or(0));
-  return {fmt::format("compile: as torch.compile's Inductor: {} launches of "
-                      "forward, loss and backward are {}, and {:.1f} MB fewer are moved; "
+  return {fmt::format("compile: with torch.compile's Inductor {} launches of forward, loss and "
+                      "backward become {}, and {:.1f} MB less is moved; "
                       "convolutions, products and attention stay the libraries', loss and update "
                       "eager; nothing is made anew instead of kept",
                       fusion->eager_launches, fusion->launches, spared / 1e6),
-          "compile: memory is the eager figure, less scratch of sums that are fused; its range is "
-          "wider, since what a compiled program keeps is its compiler's choice"};
+          "compile: memory is the eager figure without the workspace of fused sums; the range is "
+          "wider, because the compiler chooses what to keep"};
 }
 
 std::vector<std::string> replay_basis(const CompiledModel& model) {
   return {fmt::format("cuda graphs: each forward{} pass is captured once and replayed by one "
-                      "launch{}; sizes are taken to stay the same, capturing itself is not counted",
+                      "launch{}; sizes are assumed to stay the same, the capture is not counted",
                       model.recipe.mode == Mode::kInference ? "" : " and backward",
                       model.recipe.mode == Mode::kInference ? "" : ", loss and update stay eager"),
-          "cuda graphs: memory reaches higher: what a graph's own pool keeps the rest of the step "
-          "cannot use"};
+          "cuda graphs: memory may be higher: the rest of the step cannot use what a graph's "
+          "private pool keeps"};
 }
 
 }  // namespace plimsoll

@@ -20,7 +20,7 @@ inline void describe(Fields& f, ServeEstimate& s) {
   f("kv_bytes_per_token", s.kv_bytes_per_token, "of one sequence, while it is within all windows");
   f("kv_bytes", s.kv_bytes, "of all sequences at their length");
   f("tokens_that_fit", s.tokens_that_fit,
-    "positions of all sequences together; 0: not even those asked for fit");
+    "positions of all sequences together; 0: not even the requested ones fit");
   f("prefill_ns", s.prefill_ns, "of all sequences");
   f("decode_ns", s.decode_ns, "of one more token of each");
 }

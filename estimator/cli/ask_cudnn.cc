@@ -78,10 +78,10 @@ Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request,
   if (questions->empty()) return nullptr;
   const std::string program = find_calibrate();
   if (program.empty()) {
-    return error(
-        "E708",
-        fmt::format("--ask-cudnn: there is no {} beside this program or on the PATH", kProgram), {},
-        "'./dev build' leaves it beside plimsoll");
+    return error("E708",
+                 fmt::format("--ask-cudnn: {} is neither in this program's folder nor on the PATH",
+                             kProgram),
+                 {}, "'./dev build' puts it into the same folder as plimsoll");
   }
   const Exchange exchange;
   if (!exchange.write("problems.jsonl", *questions))

@@ -114,11 +114,11 @@ Verb make_check(CLI::App& root) {
   auto flags = std::make_shared<Flags>();
   CLI::App* app = root.add_subcommand(
       "check",
-      "Whether files are what they should be: models, configs, plans, measured runs, device, host "
-      "and machine files. Exit status 3 where one is not. For pre-commit: .pre-commit-hooks.yaml.");
-  app->add_option("files", flags->files, "any of these")->group(kVerbGroup);
+      "Checks files: models, configs, plans, measured runs, device, host and machine files. Exit "
+      "status 3 if one is invalid. For pre-commit: .pre-commit-hooks.yaml.");
+  app->add_option("files", flags->files, "files to check")->group(kVerbGroup);
   app->add_flag("--strict", flags->strict, "warnings are errors")->group(kVerbGroup);
-  app->add_flag("--quiet", flags->quiet, "faults alone")->group(kOutputGroup);
+  app->add_flag("--quiet", flags->quiet, "only faults")->group(kOutputGroup);
   return {app, [flags] { return run_check(flags->files, flags->strict, flags->quiet); }};
 }
 

@@ -19,7 +19,8 @@ bool in_github_actions() {
 }
 
 void add_ci(CLI::App& app, CiFlags& flags) {
-  app.add_option("--junit", flags.junit, "a test case for each quantity as JUnit XML, written anew")
+  app.add_option("--junit", flags.junit,
+                 "JUnit XML with a test case for each quantity; overwritten")
       ->type_name("FILE")
       ->group(kOutputGroup);
   app.add_option("--annotations", flags.annotations,

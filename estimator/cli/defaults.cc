@@ -62,7 +62,7 @@ Result<void> check_variable(std::string_view name) {
     if (good) return {};
     return error(
         "E101",
-        fmt::format("{} is set, and {} has no default of one's own", name, setting(row.name)), {},
+        fmt::format("{} is set, but {} cannot have a project default", name, setting(row.name)), {},
         fmt::format("unset it, and give {}", setting(row.name)));
   }
   const std::string near = nearest(name, known);

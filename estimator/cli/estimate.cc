@@ -198,11 +198,10 @@ int run_estimate(EstimateFlags flags) {
 Verb make_estimate(CLI::App& root) {
   auto flags = std::make_shared<EstimateFlags>();
   CLI::App* app = root.add_subcommand(
-      "estimate",
-      "Peak memory, step time and what fills them. Exit status 0 where it fits, else 1.");
+      "estimate", "Peak memory and step time with their parts. Exit status 0 if it fits, else 1.");
   add_shared(*app, flags->shared);
   app->add_option("--from", flags->from,
-                  "ask again what an answer of --json or --html was asked; other flags win")
+                  "repeat the request of a saved answer (--json or --html); other flags win")
       ->type_name("ANSWER")
       ->group(rarely(settings().front().group));
   add_output(*app, flags->output, "the whole estimate as JSON",
@@ -213,23 +212,23 @@ Verb make_estimate(CLI::App& root) {
   add("--layers", flags->layers, "a line per layer", kOutputGroup);
   add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
             rarely(kOutputGroup));
-  add("--kernels", flags->kernels, "distinct kernels by their share of time", kOutputGroup);
+  add("--kernels", flags->kernels, "distinct kernels by share of time", kOutputGroup);
   add("--metrics", flags->metrics,
       "throughput, utilisations, PCIe, memory and kernels by category, with definitions",
       rarely(kOutputGroup));
-  add("--basis", flags->basis, "where the figures come from, and the defaults taken",
+  add("--basis", flags->basis, "where the figures come from, and the defaults in use",
       rarely(kOutputGroup));
-  add("--why", flags->why, "every kept tensor, who keeps it and why", rarely(kOutputGroup));
+  add("--why", flags->why, "every tensor kept for backward, and why", rarely(kOutputGroup));
   app->add_option("--trace", flags->trace,
                   "the step as a Chrome trace: launches, and live bytes by role")
       ->type_name("FILE")
       ->group(rarely(kOutputGroup));
-  app->add_option("--html", flags->html, "the answer as a page, with pictures and tables")
+  app->add_option("--html", flags->html, "write an HTML report with charts and tables")
       ->type_name("FILE")
       ->group(kOutputGroup);
   add("--force", flags->force, "overwrite the files of --trace and --html", rarely(kOutputGroup));
   add("--ask-cudnn", flags->ask_cudnn,
-      "workspaces as this machine's cuDNN answers, asked by plimsoll-calibrate; no GPU",
+      "workspaces from this machine's cuDNN, through plimsoll-calibrate; no GPU needed",
       rarely("Framework and libraries"));
   return {app, [flags] { return run_estimate(*flags); }};
 }

@@ -90,10 +90,9 @@ int run_explain(const ExplainFlags& flags) {
 
 Verb make_explain(CLI::App& root) {
   auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* app = root.add_subcommand(
-      "explain",
-      "A diagnostic code; one node of a model: its bytes, kernels and their limits; or why two of "
-      "a model's figures differ.");
+  CLI::App* app = root.add_subcommand("explain",
+                                      "Explains a message code, one node of a model (bytes, "
+                                      "kernels, limits), or why two figures of a model differ.");
   app->add_option("what", flags->what,
                   "E241, a node or module, or two figures: allocated,nvidia-smi")
       ->group(kVerbGroup);

@@ -8,7 +8,7 @@ namespace plimsoll::cli {
 
 // Of flags that shape an answer, and of those that a verb alone has.
 inline constexpr const char* kOutputGroup = "Output";
-inline constexpr const char* kVerbGroup = "What is asked";
+inline constexpr const char* kVerbGroup = "Question";
 
 // The group of a flag of `group` that --help only names.
 inline constexpr std::string_view kRareGroup = ", rarely";

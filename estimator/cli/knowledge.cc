@@ -37,34 +37,34 @@ std::string example_of(const OpRow& row, bool alone) {
   return text;
 }
 
-int show_ops(const std::string& name, bool json) {
-  if (json) {
-    std::vector<ListedOperator> listed;
-    for (const OpRow* row : all_ops()) {
-      if (name.empty() || row->name == name)
-        listed.push_back({full_name(*row), row->since, std::string(row->example)});
-    }
-    return print(described_text([&](Fields& f) { f.visit(listed); }));
-  }
-  std::string text;
+int unknown_operator(const std::string& name, const std::vector<std::string>& names) {
+  const std::string near = nearest(name, names);
+  return report(
+      {{.code = "E151",
+        .severity = Severity::kError,
+        .message = fmt::format("there is no operator '{}'{}", name,
+                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+        .place = {},
+        .help = {}}});
+}
+
+int show_ops(const std::string& name, const OutputFlags& output) {
+  if (const auto good = check_output(output); !good) return report(good.error());
+  std::vector<ListedOperator> listed;
   std::vector<std::string> names;
+  Table table({{"operator", {}, Column::kName}, {"since"}, {"example", {}, Column::kRemark}});
+  std::string text;
   for (const OpRow* row : all_ops()) {
     names.emplace_back(row->name);
     if (!name.empty() && row->name != name) continue;
-    text += fmt::format("{:<38}since {:<4}{}\n", full_name(*row), row->since,
-                        example_of(*row, !name.empty()));
+    const std::string example = example_of(*row, !name.empty());
+    listed.push_back({full_name(*row), row->since, std::string(row->example)});
+    table.add({{full_name(*row)}, {std::to_string(row->since)}, {example_of(*row, false)}});
+    text += fmt::format("{:<38}since {:<4}{}\n", full_name(*row), row->since, example);
   }
-  if (text.empty()) {
-    const std::string near = nearest(name, names);
-    return report(
-        {{.code = "E151",
-          .severity = Severity::kError,
-          .message = fmt::format("no operator is called '{}'{}", name,
-                                 near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-          .place = {},
-          .help = {}}});
-  }
-  return print(text);
+  if (listed.empty() && !output.json) return unknown_operator(name, names);
+  if (output.json) return print(described_text([&](Fields& f) { f.visit(listed); }));
+  return output.table() ? print_table(table, output) : print(text);
 }
 
 // What --set, --dim, --batch and --image take, with what holds where they are not given.
@@ -107,10 +107,16 @@ int show_model(const std::string& name) {
   return print(text);
 }
 
-int show_models(const std::string& name) {
+int show_models(const std::string& name, const OutputFlags& output) {
+  if (const auto good = check_output(output); !good) return report(good.error());
   if (!name.empty()) return show_model(name);
+  if (output.table()) {
+    Table table({{"model", {}, Column::kName}, {"description", {}, Column::kRemark}});
+    for (const BuiltinRow& row : builtin_models()) table.add({{row.name}, {row.description}});
+    return print_table(table, output);
+  }
   constexpr size_t kNames = 30;
-  const Page page = page_of({});
+  const Page page = page_of(output);
   std::string text;
   for (const BuiltinRow& row : builtin_models()) {
     std::string line = fmt::format("{:<{}}  {}", row.name, kNames, row.description);
@@ -189,11 +195,11 @@ int show_version(bool json) {
 
 Verb make_ops(CLI::App& root) {
   auto name = std::make_shared<std::string>();
-  auto json = std::make_shared<bool>(false);
-  CLI::App* app = root.add_subcommand("ops", "the operators it knows, with a worked example each");
+  auto output = std::make_shared<OutputFlags>();
+  CLI::App* app = root.add_subcommand("ops", "the known operators, each with an example");
   app->add_option("name", *name, "one operator");
-  app->add_flag("--json", *json, "as JSON");
-  return {app, [name, json] { return show_ops(*name, *json); }};
+  add_list_output(*app, *output, "the list");
+  return {app, [name, output] { return show_ops(*name, *output); }};
 }
 
 Verb make_models(CLI::App& root) {
@@ -202,14 +208,17 @@ Verb make_models(CLI::App& root) {
   auto all_families = std::make_shared<bool>(false);
   app->add_option("name", *name, "one model, with its source");
   app->add_flag("--families", *all_families,
-                "model types whose Hugging Face config.json is a model, and configs that ship");
-  return {app,
-          [name, all_families] { return *all_families ? show_families() : show_models(*name); }};
+                "known model types of Hugging Face configs, and configs that ship");
+  auto output = std::make_shared<OutputFlags>();
+  add_table_forms(*app, *output, "the list");
+  return {app, [name, all_families, output] {
+            return *all_families ? show_families() : show_models(*name, *output);
+          }};
 }
 
 Verb make_schema(CLI::App& root) {
   auto name = std::make_shared<std::string>("estimate");
-  CLI::App* app = root.add_subcommand("schema", "JSON Schema of what it reads and writes");
+  CLI::App* app = root.add_subcommand("schema", "JSON Schemas of inputs and outputs");
   app->add_option("name", *name, all_schemas())->default_str("estimate");
   return {app, [name] { return show_schema(*name); }};
 }

@@ -23,12 +23,13 @@ namespace {
 
 struct ListFlags {
   std::string id, hwdb;
-  bool json = false;
+  OutputFlags output;
 };
 
-std::string figures_text(const std::string& id, const std::vector<FigureNote>& figures) {
+std::string figures_text(const std::string& id, const std::vector<FigureNote>& figures,
+                         const OutputFlags& output) {
   constexpr size_t kValues = 32;  // their column
-  const Page page = page_of({});
+  const Page page = page_of(output);
   std::string text = escaped_format("{}\n", id);
   for (const FigureNote& f : figures)
     text +=
@@ -37,21 +38,29 @@ std::string figures_text(const std::string& id, const std::vector<FigureNote>& f
 }
 
 template <class Entry>
-int show(const Result<Entry>& entry, bool json) {
+int show(const Result<Entry>& entry, const OutputFlags& output) {
   if (!entry) return report(entry.error());
   report(entry->warnings);
-  if (!json) return print(figures_text(entry->id, entry->figures));
+  if (output.table()) {
+    Table table({{"figure", {}, Column::kName},
+                 {"value", {}, Column::kName},
+                 {"source", {}, Column::kRemark}});
+    for (const FigureNote& f : entry->figures) table.add({{f.name}, {f.value}, {f.source}});
+    return print_table(table, output);
+  }
+  if (!output.json) return print(figures_text(entry->id, entry->figures, output));
   ListedEntry listed{entry->id, entry->aliases, entry->figures};
   return print(described_text([&](Fields& f) { f.visit(listed); }));
 }
 
-int list_ids(const std::vector<std::string>& ids, bool json) {
-  if (!json) {
-    std::string text;
-    for (const std::string& id : ids) text += escaped_format("{}\n", id);
-    return print(text);
-  }
-  return print(described_text([&](Fields& f) { f.visit(unchanged(ids)); }));
+int list_ids(const std::vector<std::string>& ids, const OutputFlags& output) {
+  if (output.json) return print(described_text([&](Fields& f) { f.visit(unchanged(ids)); }));
+  std::string text;
+  for (const std::string& id : ids) text += escaped_format("{}\n", id);
+  if (!output.table()) return print(text);
+  Table table({{"id", {}, Column::kName}});
+  for (const std::string& id : ids) table.add({{id}});
+  return print_table(table, output);
 }
 
 bool has_code(const Diagnostics& diagnostics, std::string_view code) {
@@ -68,40 +77,53 @@ constexpr std::array<std::string_view, 10> kGenerations = {
     "blackwell", "hopper", "ada",     "ampere", "turing",
     "volta",     "pascal", "maxwell", "kepler", "toy"};
 
-int list_devices(const Hwdb& hwdb) {
-  Diagnostics warnings;
-  const std::vector<Device> devices = hwdb.devices(warnings);
-  const Page page = page_of({});
-  Table table({{"id", {}, Column::kName},
-               {"cc"},
-               {"SMs"},
-               {"memory"},
-               {"bandwidth"},
-               {"fp32"},
-               {"", {}, Column::kRemark}});
+std::vector<TableCell> device_cells(const Device& d) {
+  const Peak* fp32 = d.peak("fp32");
+  const double rate = fp32 ? fp32->rate.value : 0;
+  const int64_t memory = d.memory_reported.value;
+  return {
+      {fmt::format("{}.{}", d.compute_capability.major, d.compute_capability.minor)},
+      {std::to_string(d.sms)},
+      {fmt::format("{:.1f} GiB", static_cast<double>(memory) / (1 << 30)), std::to_string(memory)},
+      {fmt::format("{:.0f} GB/s", d.bandwidth.value / 1e9),
+       fmt::format("{:.0f}", d.bandwidth.value)},
+      {fmt::format("{:.1f} TFLOP/s", rate / 1e12), fmt::format("{:.0f}", rate)},
+      {d.mig.empty() ? "" : "MIG"}};
+}
+
+// In text a generation is a heading, in other forms a column.
+Table device_table(const std::vector<Device>& devices, bool headed) {
+  std::vector<Column> columns = {{"id", {}, Column::kName},
+                                 {"cc", "compute_capability"},
+                                 {"SMs", "sms"},
+                                 {"memory", "memory_bytes"},
+                                 {"bandwidth", "bandwidth_bytes_per_second"},
+                                 {"fp32", "fp32_flops"},
+                                 {"", "mig", Column::kRemark}};
+  if (!headed) columns.insert(columns.begin(), {"generation", {}, Column::kName});
+  Table table(std::move(columns));
   for (const std::string_view wanted : kGenerations) {
-    table.add({{std::string(wanted)}, {}, {}, {}, {}, {}, {}});
+    if (headed) table.add({{std::string(wanted)}, {}, {}, {}, {}, {}, {}});
     for (const Device& d : devices) {
       if (generation(d) != wanted) continue;
-      const Peak* fp32 = d.peak("fp32");
-      table.add(
-          {{"  " + d.id},
-           {fmt::format("{}.{}", d.compute_capability.major, d.compute_capability.minor)},
-           {std::to_string(d.sms)},
-           {fmt::format("{:.1f} GiB", static_cast<double>(d.memory_reported.value) / (1 << 30))},
-           {fmt::format("{:.0f} GB/s", d.bandwidth.value / 1e9)},
-           {fmt::format("{:.1f} TFLOP/s", fp32 ? fp32->rate.value / 1e12 : 0.0)},
-           {d.mig.empty() ? "" : "MIG"}});
+      std::vector<TableCell> cells = device_cells(d);
+      cells.insert(cells.begin(), {headed ? "  " + d.id : d.id});
+      if (!headed) cells.insert(cells.begin(), {std::string(wanted)});
+      table.add(std::move(cells));
     }
   }
-  const std::string text =
-      table.text(page) + "\n" +
-      wrapped(
-          "names as nvidia-smi prints them go too, parts as a100:3g.20gb, a device file, "
-          "'local', or 'cpu': the host itself, its memory alone",
-          page, 0);
+  return table;
+}
+
+int list_devices(const Hwdb& hwdb, const OutputFlags& output) {
+  Diagnostics warnings;
+  const std::vector<Device> devices = hwdb.devices(warnings);
   report(warnings);
-  return print(text);
+  return print_table(
+      device_table(devices, output.table() == nullptr), output,
+      "\n" + wrapped("also: names that nvidia-smi prints, MIG slices as a100:3g.20gb, a device "
+                     "file, 'local', or 'cpu' for memory on the host",
+                     page_of(output), 0));
 }
 
 // A line `"key": ...` of a device file with another value.
@@ -170,7 +192,9 @@ int show_transfer(const Hwdb& hwdb, const ListFlags& list, const TransferFlags& 
     if (!link) return report(link.error());
     links.push_back(transfer_over(*link, *host, asked.bytes, asked.gpus));
   }
-  return print(list.json ? transfer_json(links, asked) : transfer_text(links, asked, page_of({})));
+  if (list.output.table()) return print_table(transfer_table(links, asked, true), list.output);
+  return print(list.output.json ? transfer_json(links, asked)
+                                : transfer_text(links, asked, page_of(list.output)));
 }
 
 template <class Run>
@@ -179,8 +203,11 @@ Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
   CLI::App* app = root.add_subcommand(name, help);
   app->add_option("id", flags->id, "show one, each figure with its source");
   app->add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
-  app->add_flag("--json", flags->json, "as JSON");
+  add_list_output(*app, flags->output, "the list");
   return {app, [flags, run] {
+            const auto good = check_output(flags->output);
+            if (!good) return report(good.error());
+            report(*good);
             auto hwdb = Hwdb::open(flags->hwdb);
             return hwdb ? run(*hwdb, *flags) : report(hwdb.error());
           }};
@@ -190,52 +217,52 @@ Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
 
 Verb make_gpus(CLI::App& root) {
   auto file = std::make_shared<bool>(false);
-  Verb verb =
-      make_list(root, "gpus", "the GPUs it knows, or one with its sources",
-                [file](Hwdb& hwdb, const ListFlags& f) {
-                  if (f.id.empty() && *file)
-                    return report(error("E108", "which GPU? --file writes one's", {},
-                                        "plimsoll gpus tesla-t4 --file")
-                                      .value());
-                  if (f.id.empty())
-                    return f.json ? list_ids(hwdb.device_ids(), true) : list_devices(hwdb);
-                  std::vector<std::string> named = {f.id};
-                  if (auto found = find_local_gpu(hwdb, named, "plimsoll gpus tesla-t4"); !found)
-                    return report(found.error());
-                  const auto device = hwdb.device(f.id);
-                  return *file && device ? show_file(hwdb, *device) : show(device, f.json);
-                });
-  verb.app->add_flag("--file", *file, "the one's device file, to begin one of your own with");
+  Verb verb = make_list(
+      root, "gpus", "the known GPUs, or one with its sources",
+      [file](Hwdb& hwdb, const ListFlags& f) {
+        if (f.id.empty() && *file)
+          return report(
+              error("E108", "--file needs a GPU id", {}, "plimsoll gpus tesla-t4 --file").value());
+        if (f.id.empty())
+          return f.output.json ? list_ids(hwdb.device_ids(), f.output)
+                               : list_devices(hwdb, f.output);
+        std::vector<std::string> named = {f.id};
+        if (auto found = find_local_gpu(hwdb, named, "plimsoll gpus tesla-t4"); !found)
+          return report(found.error());
+        const auto device = hwdb.device(f.id);
+        return *file && device ? show_file(hwdb, *device) : show(device, f.output);
+      });
+  verb.app->add_flag("--file", *file, "print this GPU's device file as a template");
   return verb;
 }
 
 Verb make_links(CLI::App& root) {
   auto flags = std::make_shared<TransferFlags>();
   Verb verb = make_list(
-      root, "links", "what joins GPUs and machines, and what moving --bytes over it takes",
+      root, "links", "links between GPUs and machines, and the time to move --bytes",
       [flags](const Hwdb& hwdb, const ListFlags& f) {
         if (!flags->bytes.empty() || !flags->gpus.empty() || !flags->other.empty())
           return show_transfer(hwdb, f, *flags);
-        return f.id.empty() ? list_ids(hwdb.link_ids(), f.json) : show(hwdb.link(f.id), f.json);
+        return f.id.empty() ? list_ids(hwdb.link_ids(), f.output) : show(hwdb.link(f.id), f.output);
       });
-  verb.app->add_option("other", flags->other, "another, beside it");
-  verb.app->add_option("--bytes", flags->bytes, "what is moved, e.g. 250MB")->type_name("SIZE");
-  verb.app->add_option("--gpus", flags->gpus, "that exchange it; 2")->type_name("N");
+  verb.app->add_option("other", flags->other, "another, to compare");
+  verb.app->add_option("--bytes", flags->bytes, "bytes to move, e.g. 250MB")->type_name("SIZE");
+  verb.app->add_option("--gpus", flags->gpus, "GPUs that exchange the bytes [2]")->type_name("N");
   return verb;
 }
 
 Verb make_hosts(CLI::App& root) {
   return make_list(
       root, "hosts", "machines around a GPU, for --host", [](const Hwdb& hwdb, const ListFlags& f) {
-        return f.id.empty() ? list_ids(hwdb.host_ids(), f.json) : show(hwdb.host(f.id), f.json);
+        return f.id.empty() ? list_ids(hwdb.host_ids(), f.output) : show(hwdb.host(f.id), f.output);
       });
 }
 
 Verb make_frameworks(CLI::App& root) {
-  return make_list(root, "frameworks", "the frameworks whose habits it knows",
+  return make_list(root, "frameworks", "the frameworks whose behaviour is modelled",
                    [](const Hwdb& hwdb, const ListFlags& f) {
-                     return f.id.empty() ? list_ids(hwdb.framework_ids(), f.json)
-                                         : show(hwdb.framework(f.id), f.json);
+                     return f.id.empty() ? list_ids(hwdb.framework_ids(), f.output)
+                                         : show(hwdb.framework(f.id), f.output);
                    });
 }
 

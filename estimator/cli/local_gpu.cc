@@ -58,8 +58,8 @@ Result<Device> nearest_in_memory(const Hwdb& hwdb, const LocalGpu& gpu,
   if (!alike.empty()) {
     best->warnings.push_back(warning(
         "W405",
-        fmt::format("drivers call {} \"{}\" too, with as much memory; {} is taken",
-                    fmt::join(alike, ", "), shortened(gpu.name, kQuotedColumns), best->id)));
+        fmt::format("\"{1}\" with this memory may also be {0}; using {2}", fmt::join(alike, ", "),
+                    shortened(gpu.name, kQuotedColumns), best->id)));
   }
   return std::move(*best);
 }

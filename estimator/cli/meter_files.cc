@@ -34,12 +34,12 @@ Result<MeterReading> read_one(const std::string& form, const std::string& path,
 
 void add_meters(CLI::App& app, MeterFlags& flags) {
   app.add_option("--from", flags.from,
-                 fmt::format("what a meter wrote of the run that flags describe: {}",
+                 fmt::format("output of a profiler for the run that flags describe: {}",
                              fmt::join(kMeterForms, ", ")))
       ->allow_extra_args(false)
       ->type_name("FORM=FILE")
       ->group(kVerbGroup);
-  app.add_option("--steps", flags.steps, "training steps that nsys or nvprof saw")
+  app.add_option("--steps", flags.steps, "training steps in the nsys or nvprof file")
       ->type_name("N")
       ->group(kVerbGroup);
 }

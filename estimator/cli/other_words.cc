@@ -19,8 +19,8 @@ constexpr std::string_view kSplit =
     "stages "
     "of layers, sequences and experts are not split";
 constexpr std::string_view kAdapters =
-    "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' says "
-    "which weights are not trained";
+    "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' "
+    "selects weights that are not trained";
 constexpr std::string_view kQuantized =
     "--quantize nf4, nf4-double, int8, gptq-4bit or fp8: how frozen weights are stored";
 constexpr std::string_view kServing =
@@ -64,7 +64,7 @@ constexpr OtherWords kRows[] = {
      "--gpus N, and --nodes N for several machines"},
     {{"--memory", "--vram", "--gpu-memory", "--max-memory"},
      "--mem SIZE, such as 10GiB: capacity instead of the GPU's"},
-    {{"--wide"}, "--wide shapes text of 'estimate', 'max-batch' and 'compare'; --json has all"},
+    {{"--wide"}, "--wide is for verbs that print tables; --json has all"},
 };
 
 }  // namespace

@@ -45,12 +45,30 @@ void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
       add(fmt::format("--{}", form.name), flags.tables[form.name],
           fmt::format("{} {}", table, form.help));
   }
-  add("--quiet", flags.quiet, "the answer alone");
-  add("--wide", flags.wide, "lines as long as they get, nothing cut or left out");
+  add("--quiet", flags.quiet, "only the answer");
+  add("--wide", flags.wide, "all columns, nothing cut");
   app.add_option("--color", flags.color, "auto, always or never")
       ->type_name("WHEN")
       ->default_str("auto")
       ->group(rarely(kOutputGroup));
+}
+
+void add_list_output(CLI::App& app, OutputFlags& flags, const std::string& table) {
+  app.add_flag("--json", flags.json, "as JSON");
+  add_table_forms(app, flags, table);
+}
+
+void add_table_forms(CLI::App& app, OutputFlags& flags, const std::string& table) {
+  for (const TableForm& form : table_forms())
+    app.add_flag(fmt::format("--{}", form.name), flags.tables[form.name],
+                 fmt::format("{} {}", table, form.help));
+  app.add_flag("--wide", flags.wide, "all columns, nothing cut");
+}
+
+int print_table(const Table& table, const OutputFlags& flags, const std::string& after) {
+  if (const auto good = check_output(flags); !good) return report(good.error());
+  const TableForm* const form = flags.table();
+  return print(form ? (table.*form->write)() : table.text(page_of(flags)) + after);
 }
 
 const TableForm* OutputFlags::table() const {

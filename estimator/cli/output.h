@@ -27,6 +27,14 @@ struct OutputFlags {
 void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
                 const std::string& table);
 
+// Of verbs that list: --json, the forms of tables and --wide.
+void add_list_output(CLI::App& app, OutputFlags& flags, const std::string& table);
+// Without JSON.
+void add_table_forms(CLI::App& app, OutputFlags& flags, const std::string& table);
+
+// The table in the form that is asked for, or as text for a page and `after`.
+int print_table(const Table& table, const OutputFlags& flags, const std::string& after = "");
+
 // E114 for two forms at once, E106 for a --color nobody knows; W516 for what shapes text alone.
 Result<Diagnostics> check_output(const OutputFlags& flags);
 

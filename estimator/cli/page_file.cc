@@ -9,7 +9,7 @@
 namespace plimsoll::cli {
 
 void add_page(CLI::App& app, PageFlags& flags) {
-  app.add_option("--html", flags.path, "the answer as a page, with pictures and tables")
+  app.add_option("--html", flags.path, "write an HTML report with charts and tables")
       ->type_name("FILE")
       ->group(kOutputGroup);
   app.add_flag("--force", flags.force, "overwrite files that are there")

@@ -27,7 +27,7 @@ Result<std::map<std::string, double>> parse_prices(const std::vector<std::string
     const auto price = parse_real(setting_entry("price", pair->first), pair->second, 0, kHighest);
     if (!price) return tl::make_unexpected(price.error());
     if (!ids.contains(device->id)) {
-      return error("E118", fmt::format("--price {}: that GPU is not compared",
+      return error("E118", fmt::format("--price {}: no answer is for that GPU",
                                        shortened(pair->first, kQuotedColumns)));
     }
     if (!by_id.emplace(device->id, *price).second) {

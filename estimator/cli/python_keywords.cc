@@ -8,7 +8,7 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr std::string_view kModuleHead =
-    R"(# The command's flags as keywords, for editors and type checkers: 'plimsoll completion python' wrote it.
+    R"(# The command's flags as keywords, for editors and type checkers, written by 'plimsoll completion python'.
 from __future__ import annotations
 
 import os
@@ -22,7 +22,7 @@ Named = Mapping[str, Text]
 
 
 class Flags(TypedDict, total=False):
-    """What `estimate`, `max_batch`, `sweep` and `compare` take; `plimsoll estimate --help-all` says what each is."""
+    """What `estimate`, `max_batch`, `sweep` and `compare` take; `plimsoll estimate --help-all` describes each."""
 )";
 
 std::string_view type_of(const SettingValue& value) {

@@ -14,6 +14,7 @@
 #include "estimator/cli/local_gpu.h"
 #include "estimator/cli/model_name.h"
 #include "estimator/cli/open_database.h"
+#include "estimator/cli/prices.h"
 #include "estimator/cli/read_request.h"
 #include "estimator/cli/sweep_answer.h"
 #include "estimator/cli/verb.h"
@@ -248,8 +249,20 @@ Result<void> check_plan(const SweepFlags& flags, const SweepPlan& plan) {
                                    name(plan.objective->figure)));
 }
 
+// Of all configurations.
+std::vector<std::string> devices_of(const SweepAxes& axes) {
+  std::set<std::string> devices;
+  for (const Request& variant : axes.variants()) {
+    devices.insert(variant.devices.begin(), variant.devices.end());
+  }
+  return {devices.begin(), devices.end()};
+}
+
 int run_sweep(const SweepFlags& given) {
   SweepFlags flags = given;
+  const auto shaping = check_output(flags.output);
+  if (!shaping) return report(shaping.error());
+  report(*shaping);
   flags.page.others = !flags.emit.forms.empty();
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
@@ -294,8 +307,12 @@ int run_sweep(const SweepFlags& given) {
     return report(error("E323", "no configuration satisfies the constraints").value());
   const std::string title = title_of(*plan, *configurations, chosen ? std::ssize(*chosen) : -1);
   if (flags.dry_run) return print(title);
-  if (!flags.json && print(title) != 0) return 4;
+  const bool talks = !flags.output.json && !flags.output.table();
+  if (talks && print(title) != 0) return 4;
   SweepJob job{flags, *plan, *axes, *hwdb, *configurations, *request, chosen};
+  auto prices = parse_prices(flags.prices, devices_of(*axes), *hwdb);
+  if (!prices) return report(prices.error());
+  job.prices = std::move(*prices);
   const std::string& log = flags.out.empty() ? flags.resume : flags.out;
   if (auto distinct =
           distinct_files({{flags.out.empty() ? "resume" : "out", log}, {"html", flags.page.path}},
@@ -321,31 +338,35 @@ int run_sweep(const SweepFlags& given) {
 
 Verb make_sweep(CLI::App& root) {
   auto flags = std::make_shared<SweepFlags>();
-  CLI::App* app =
-      root.add_subcommand("sweep", "Every configuration of a plan. Exit status 0 if any fits.");
+  CLI::App* app = root.add_subcommand(
+      "sweep", "Answers every configuration of a plan. Exit status 0 if any fits.");
   add_shared(*app, flags->shared, false);
-  app->add_option("plan", flags->plan, "YAML or JSON, as Weights & Biases has them")
+  app->add_option("plan", flags->plan, "YAML or JSON: W&B sweep, Optuna, Hydra or ours")
       ->group(kVerbGroup);
-  app->add_option("--model", flags->shared.model, "instead of the plan's")
+  app->add_option("--model", flags->shared.model, "model, if the plan names none or another")
       ->type_name("MODEL")
       ->group(kVerbGroup);
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
     app->add_flag(name, into, help)->group(group);
   };
-  add("--memory-only", flags->memory_only, "no times", kVerbGroup);
-  add("--dry-run", flags->dry_run, "how many configurations the plan has", rarely(kOutputGroup));
-  add("--count-only", flags->count_only, "how many fit, nothing else", rarely(kOutputGroup));
-  add("--json", flags->json, "a line for each configuration, then a summary", kOutputGroup);
-  app->add_option("--out", flags->out, "a new file that the lines are added to as they come")
+  add("--memory-only", flags->memory_only, "memory only, no times", rarely(kVerbGroup));
+  add("--dry-run", flags->dry_run, "print the number of configurations and stop",
+      rarely(kOutputGroup));
+  add("--count-only", flags->count_only, "print only how many fit", rarely(kOutputGroup));
+  app->add_option("--price", flags->prices, "price of an hour of this GPU: cost of the sweep")
+      ->type_name("ID=PRICE")
+      ->group(rarely(kVerbGroup));
+  add_output(*app, flags->output, "a line for each configuration, then a summary", "the best");
+  app->add_option("--out", flags->out, "append one JSON line per configuration to a new file")
       ->type_name("FILE")
       ->group(kOutputGroup);
-  app->add_option("--resume", flags->resume, "goes on with such a file, and adds to it")
+  app->add_option("--resume", flags->resume, "continue the file of an earlier --out")
       ->type_name("FILE")
       ->group(rarely(kOutputGroup));
-  app->add_option("--seed", flags->seed, "of method: random [the plan's, else 0]")
+  app->add_option("--seed", flags->seed, "seed for method: random [the plan's, else 0]")
       ->type_name("N")
       ->group(rarely(kOutputGroup));
-  app->add_option("--shard", flags->shard, "the Kth of N parts, which follow each other [all]")
+  app->add_option("--shard", flags->shard, "run part K of N [all]")
       ->type_name("K/N")
       ->group(rarely(kOutputGroup));
   add_work(*app, flags->work);

@@ -1,5 +1,6 @@
 #include "estimator/cli/sweep_answer.h"
 
+#include <limits>
 #include <utility>
 
 #include "estimator/answer/assumptions.h"
@@ -66,6 +67,11 @@ std::vector<Assumption> assumed_of(const SweepJob& job) {
 
 }  // namespace
 
+int64_t gpus_of(const SweepJob& job, const std::vector<size_t>& values) {
+  const JsonValue* said = value_of(job.plan, values, "gpus");
+  return said ? said->integer().value_or(job.request.gpu_count) : job.request.gpu_count;
+}
+
 bool OutputPieces::add(const std::string& text) {
   constexpr size_t kPiece = 1 << 16;
   text_ += text;
@@ -80,9 +86,10 @@ bool OutputPieces::flush() {
 
 SweepAnswer::SweepAnswer(SweepJob& job)
     : job_(job),
-      lines_(job.flags.json && !job.flags.count_only),
-      listed_(!job.flags.json && !job.flags.count_only),
+      lines_(job.flags.output.json && !job.flags.count_only),
+      listed_(!job.flags.output.json && !job.flags.count_only),
       time_(!job.flags.memory_only),
+      gpus_(job.prices),
       page_(job.plan, time_),
       dips_(job.axes.sizes()),
       progress_("swept", job.asked(), *progress_when(job.flags.work)) {
@@ -99,6 +106,7 @@ bool SweepAnswer::add(SweepPoint point) {
   for (const SweptConfiguration& configuration : job_.axes.at(point)) {
     if (!job_.is_asked(configuration)) continue;
     plimsoll::add(configuration, point, summary_);
+    gpus_.add(point, gpus_of(job_, configuration.values));
     if (job_.page || listed_) best_.add(configuration, point);
     if (job_.page) page_.add(configuration, point);
     if (job_.emitter) job_.emitter->add(configuration, point);
@@ -117,6 +125,24 @@ void SweepAnswer::flush() {
   out_.flush();
 }
 
+// What `emitted` says of files that were written is left out where a program reads the table.
+void SweepAnswer::add_summary(const std::string& emitted) {
+  const OutputFlags& output = job_.flags.output;
+  if (const TableForm* form = output.table()) {
+    constexpr size_t kAll = std::numeric_limits<size_t>::max();
+    out_.add((best_.table(job_.plan, time_, kAll).*form->write)());
+    return;
+  }
+  out_.add(output.json ? to_json_line(summary_) : to_text(summary_));
+  if (!listed_) return;
+  const Page page = page_of(output);
+  out_.add(to_text(summary_.by_gpu, page));
+  out_.add(best_text(job_.plan, summary_));
+  out_.add(best_.to_text(job_.plan, time_, page));
+  if (!output.quiet) out_.add(assumed_paragraph(summary_.notes, page));
+  out_.add(emitted);
+}
+
 int SweepAnswer::finish(double seconds, Diagnostics warnings) {
   progress_.end();
   summary_.seconds = seconds;
@@ -124,6 +150,7 @@ int SweepAnswer::finish(double seconds, Diagnostics warnings) {
   report(dips);
   warnings.insert(warnings.end(), dips.begin(), dips.end());
   summary_.notes.diagnostics = std::move(warnings);
+  summary_.by_gpu = gpus_.all();
   if (job_.page || lines_ || listed_) summary_.notes.assumed = assumed_of(job_);
   if (job_.page) {
     const std::string model = job_.model();
@@ -138,13 +165,7 @@ int SweepAnswer::finish(double seconds, Diagnostics warnings) {
     if (!written) return report(written.error());
     emitted = std::move(*written);
   }
-  out_.add(job_.flags.json ? to_json_line(summary_) : to_text(summary_));
-  if (listed_) {
-    out_.add(best_text(job_.plan, summary_));
-    out_.add(best_.to_text(job_.plan, time_, page_of({})));
-    out_.add(assumed_paragraph(summary_.notes, page_of({})));
-    out_.add(emitted);
-  }
+  add_summary(emitted);
   return out_.flush() ? (summary_.fit > 0 ? 0 : 1) : 4;
 }
 

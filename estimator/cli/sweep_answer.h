@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "estimator/cli/emit.h"
+#include "estimator/cli/output.h"
 #include "estimator/cli/page_file.h"
 #include "estimator/cli/progress.h"
 #include "estimator/cli/shared_flags.h"
@@ -27,7 +29,9 @@ struct SweepFlags {
   WorkFlags work;
   std::string shard;
   std::string seed;  // empty: the plan's
-  bool json = false, count_only = false, memory_only = false, dry_run = false;
+  std::vector<std::string> prices;
+  OutputFlags output;
+  bool count_only = false, memory_only = false, dry_run = false;
 };
 
 // What is asked of a sweep.
@@ -39,6 +43,7 @@ struct SweepJob {
   int64_t configurations;
   const Request& request;  // of flags and defaults, without the plan's parameters
   std::optional<std::vector<int64_t>> chosen;  // of them, rising; else all
+  std::map<std::string, double> prices{};      // of an hour, by the device's id
   std::optional<SweepLog> log{};
   std::optional<OutputFile> page{};
   std::optional<Emitter> emitter{};
@@ -83,11 +88,14 @@ class SweepAnswer {
   int finish(double seconds, Diagnostics warnings);
 
  private:
+  void add_summary(const std::string& emitted);
+
   SweepJob& job_;
   bool lines_, listed_, time_;
   OutputPieces out_;
   SweepSummary summary_;
   SweepBest best_;
+  SweepGpus gpus_;
   SweepPage page_;
   SweepDips dips_;
   Progress progress_;

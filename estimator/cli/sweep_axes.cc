@@ -161,7 +161,7 @@ Result<void> SweepAxes::add_size(size_t index, std::string symbol) {
   }
   for (const SizeAxis& other : sizes_) {
     if (other.symbol != axis.symbol) continue;
-    return error("E114", fmt::format("{} is swept twice", shortened(axis.symbol, 60)),
+    return error("E114", fmt::format("{} is a parameter twice", shortened(axis.symbol, 60)),
                  parameter.place);
   }
   sizes_.push_back(std::move(axis));

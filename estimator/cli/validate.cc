@@ -71,11 +71,8 @@ Result<void> check_files(const ValidateFlags& flags) {
   if (!files.empty() && metered) {
     return error(
         "E114", fmt::format("measured runs and {} at once", setting("from")), {},
-        setting("from") + " is of one run that flags describe; files of runs say themselves");
+        setting("from") + " is for one run, described by flags; files of runs describe themselves");
   }
-  if (!metered && !flags.shared.model.empty())
-    return error("E117", fmt::format("{} is for {} alone: records name their models",
-                                     setting("model"), setting("from")));
   for (const std::string& file : files) {
     auto runs = refuse_model(file, "validate", "files of measured runs",
                              "plimsoll estimate {} --gpu ID; measured runs are JSON or CSV that "
@@ -106,7 +103,7 @@ ValidationNotes notes_of(const ValidateFlags& flags, const Request& request, Dia
                         .notes = {.request = request, .diagnostics = std::move(warnings)}};
   notes.files.insert(notes.files.end(), flags.meters.from.begin(), flags.meters.from.end());
   std::vector<std::string>& basis = notes.notes.basis;
-  if (flags.meters.from.empty()) basis.emplace_back("records say what ran");
+  if (flags.meters.from.empty()) basis.emplace_back("records describe what ran");
   if (!request.defaults.empty()) basis.push_back("defaults: " + request.defaults);
   if (flags.source_machines)
     basis.emplace_back("published sources ran on the machines of hwdb/sources.json");
@@ -129,7 +126,7 @@ class Answers {
         result_(
             flags.output.json ? ValidationReport::Form::kJson : ValidationReport::Form::kText,
             [this](const std::string& text) { written_ = written_ == 0 ? print(text) : written_; },
-            page_of(flags.output)) {}
+            page_of(flags.output), flags.output.table()) {}
 
   void add(const ValidationLine& line) {
     const LineState state = judge_.add(line);
@@ -215,7 +212,11 @@ int answer_files(const ValidateFlags& flags, const Request& request, const Hwdb&
   Runs runs(validators, answers, *progress_when(flags.work));
   int worst = 0;
   for (const std::string& name : flags.files) {
-    const auto each = [&](MeasuredRun&& run) { runs.add(std::move(run), name); };
+    const auto each = [&](MeasuredRun&& run) {
+      if (run.device.empty() && request.devices.size() == 1) run.device = request.devices.front();
+      if (run.model.empty()) run.model = request.model;
+      runs.add(std::move(run), name);
+    };
     Diagnostics warnings;
     const auto read = read_runs(name, *sources, each, request.limits, &warnings);
     const int fault = answers.add_warnings(as_strict(std::move(warnings), request.strict));
@@ -250,7 +251,7 @@ int run_validate(const ValidateFlags& flags) {
     if (!defaults->used.empty()) {
       warnings.push_back(note(
           "N523",
-          "no defaults are taken: records say themselves what ran; not used: " + defaults->used));
+          "project defaults are not used: records describe what ran; ignored: " + defaults->used));
     }
   }
   std::ranges::move(idle_flags(verb_of(flags), *request), std::back_inserter(warnings));
@@ -296,11 +297,12 @@ int run_validate(const ValidateFlags& flags) {
 Verb make_validate(CLI::App& root) {
   auto flags = std::make_shared<ValidateFlags>();
   CLI::App* app = root.add_subcommand("validate",
-                                      "Predicted against measured runs. Exit status 1 where one is "
-                                      "out of tolerance or was skipped.");
+                                      "Compares measured runs with predictions. Exit status 1 if "
+                                      "one is out of tolerance or was skipped.");
   add_shared(*app, flags->shared, false, SettingRow::Shown::kRarely);  // of --from alone
-  app->add_option("files", flags->files, "measured runs, JSON or CSV")->group(kVerbGroup);
-  app->add_option("--model", flags->shared.model, "what ran, for --from")
+  app->add_option("files", flags->files, "measured runs: JSON, CSV, a W&B or MLflow export")
+      ->group(kVerbGroup);
+  app->add_option("--model", flags->shared.model, "model of runs that name none")
       ->type_name("MODEL")
       ->group(kVerbGroup);
   add_meters(*app, flags->meters);
@@ -309,13 +311,12 @@ Verb make_validate(CLI::App& root) {
       ->allow_extra_args(false)
       ->type_name("NAME=N%")
       ->group(kVerbGroup);
-  app->add_flag("--allow-skipped", flags->allow_skipped,
-                "records that cannot be predicted do not fail")
+  app->add_flag("--allow-skipped", flags->allow_skipped, "skipped records do not fail")
       ->group(kVerbGroup);
   app->add_flag("--source-machines", flags->source_machines,
-                "published sources ran on the machines that hwdb/sources.json knows them by")
+                "published sources ran on the machines of hwdb/sources.json")
       ->group(rarely(kVerbGroup));
-  add_output(*app, flags->output, "every record and the summaries as JSON", "");
+  add_output(*app, flags->output, "every record and the summaries as JSON", "every record");
   add_page(*app, flags->page);
   add_ci(*app, flags->ci);
   add_work(*app, flags->work);

@@ -11,6 +11,7 @@ Verb make_advise(CLI::App& root);
 Verb make_sweep(CLI::App& root);
 Verb make_compare(CLI::App& root);
 Verb make_validate(CLI::App& root);
+Verb make_share(CLI::App& root);
 Verb make_check(CLI::App& root);
 Verb make_workspace(CLI::App& root);
 Verb make_explain(CLI::App& root);
@@ -44,6 +45,7 @@ constexpr VerbRow kVerbs[] = {
     {"validate",
      make_validate,
      {"plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"}},
+    {"share", make_share, {"plimsoll share run.json --out shared.json"}},
     {"check", make_check, {"plimsoll check model.onnx plan.yaml runs.csv"}},
     {"workspace",
      make_workspace,

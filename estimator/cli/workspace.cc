@@ -105,14 +105,15 @@ int run_workspace(const WorkspaceFlags& given) {
 Verb make_workspace(CLI::App& root) {
   auto flags = std::make_shared<WorkspaceFlags>();
   CLI::App* app = root.add_subcommand(
-      "workspace", "cuDNN's scratch memory: convolutions as JSON lines in, answers out");
+      "workspace", "cuDNN's workspace: convolutions as JSON lines in, answers out");
   app->add_option("--gpu", flags->gpu, "a GPU, by id or alias");
-  app->add_option("--cudnn", flags->cudnn, "cuDNN version; the framework's own by default");
-  app->add_option("--framework", flags->framework, "who chooses: pytorch, ideal, ...");
-  app->add_option("--precision", flags->precision, "of lines without dtype");
-  app->add_option("--workspace-limit", flags->limit, "the largest workspace allowed, as 64MiB");
+  app->add_option("--cudnn", flags->cudnn, "cuDNN version; default: the framework's");
+  app->add_option("--framework", flags->framework,
+                  "whose choice of algorithm: pytorch, ideal, ...");
+  app->add_option("--precision", flags->precision, "precision of lines without dtype");
+  app->add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
   app->add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");
-  app->add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
+  app->add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
   app->add_flag("--json", flags->json, "as JSON lines, which it always is");
   return {app, [flags] { return run_workspace(*flags); }};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,7 +74,23 @@ std::string cards_of(const Fit& fit) {
 std::string passes_of(const Fit& fit) {
   const bool several = fit.kernel_class == "conv" || fit.kernel_class == "recurrent";
   const bool forward_alone = several && fit.passes.size() == 1;
-  return forward_alone ? " (" + fit.passes.front().pass + " passes alone)" : "";
+  return forward_alone ? " (" + fit.passes.front().pass + " passes only)" : "";
+}
+
+// What a class of kernels computes, for people.
+std::string_view plural(std::string_view kernel_class) {
+  constexpr std::pair<std::string_view, std::string_view> kPlurals[] = {
+      {"gemm", "matrix products"},
+      {"conv", "convolutions"},
+      {"depthwise", "depthwise convolutions"},
+      {"grouped", "grouped convolutions"},
+      {"recurrent", "recurrent layers"},
+      {"persistent", "persistent recurrent layers"},
+      {"rows", "norms, softmax and sums"}};
+  for (const auto& [name, words] : kPlurals) {
+    if (name == kernel_class) return words;
+  }
+  return kernel_class;
 }
 
 std::string version(int library) { return fmt::format("{}.{}", library / 100, library % 100); }
@@ -118,32 +135,33 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
     }
   }
   if (best.fit == nullptr || !std::isfinite(nearest)) {
-    return {.widen = 0, .basis = "uncalibrated: roofline of datasheet figures"};
+    return {.widen = 0,
+            .basis = "roofline of the datasheet: no kernels of this class were measured"};
   }
   const Fit& fit = *best.fit;
   if (fit.measured == 0) {
     best.widen = .12 * architecture + .1 * unit;
-    best.basis = fmt::format("derived for sm_{} {} {}, library {}: {}", rates.compute_capability,
-                             name(arithmetic), kernel_class, version(fit.library), fit.note);
+    best.basis = fmt::format("{} in {}: derived for compute capability {} and library {}: {}",
+                             plural(kernel_class), name(arithmetic), rates.compute_capability,
+                             version(fit.library), fit.note);
     return best;
   }
-  const std::string measured =
-      fmt::format("sm_{} {} {}{}, library {}, {} measured kernels, error left out {:.0f} %",
-                  fit.compute_capability, fit.arithmetic, fit.kernel_class, passes_of(fit),
-                  version(fit.library), fit.measured, 100 * fit.error);
+  const std::string kinds = fit.arithmetic == "any" ? "" : " in " + fit.arithmetic;
+  const std::string measured = fmt::format(
+      "{}{}{}: model fitted to {} kernels measured on {} with library {}; "
+      "cross-validated error {:.0f} %",
+      plural(kernel_class), passes_of(fit), kinds, fit.measured, cards_of(fit),
+      version(fit.library), 100 * fit.error);
   best.own = architecture == 0 && unit == 0 && age < 1;
   if (best.own)
     best.evidence = is_of_card(fit, rates, library) ? Evidence::kCard : Evidence::kArchitecture;
   best.widen = .12 * architecture + .1 * unit + (age >= 1 ? .05 : 0);
-  if (best.evidence == Evidence::kCard) {
-    best.basis = "calibrated: " + measured;
-    return best;
-  }
+  best.basis = measured;
+  if (best.evidence == Evidence::kCard) return best;
   const std::string card =
       rates.id.empty() ? fmt::format("sm_{}", rates.compute_capability) : rates.id;
-  best.basis =
-      fmt::format("carried over to {} {}{} from {}: {}", card, name(arithmetic),
-                  library == 0 ? "" : ", library " + version(library), cards_of(fit), measured);
+  best.basis += fmt::format("; applied to {} in {}{}", card, name(arithmetic),
+                            library == 0 ? "" : " with library " + version(library));
   return best;
 }
 

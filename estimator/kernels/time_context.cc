@@ -131,8 +131,8 @@ void TimeContext::add_machine(Slot& slot) const {
     model.machine.push_back(factor);
     model.evidence = Evidence::kCard;
     slot.basis += fmt::format(
-        "; {}{}times {:.2f} as {} kernels measured on this machine, error left "
-        "out {:.0f} -> {:.0f} %",
+        "; {}{}times {:.2f} from {} kernels measured on this machine, cross-validated error {:.0f} "
+        "-> {:.0f} %",
         factor.pass, factor.pass.empty() ? "" : " ", factor.factor, factor.kernels,
         100 * factor.error_before, 100 * factor.error_after);
   }

@@ -1,5 +1,6 @@
 #include "estimator/library/behaviour.h"
 
+#include "estimator/library/workspace/cublas.h"
 #include "estimator/request/request.h"
 
 namespace plimsoll {
@@ -54,6 +55,12 @@ LibraryBehaviour library_behaviour(const FrameworkProfile& framework, const Kern
   behaviour.timing = timing_scratch(framework);
   behaviour.pointwise_by_gemm = framework.pointwise_by_gemm;
   behaviour.gives_way = behaviour.policy.benchmark || framework.is_judged_by_demand();
+  const auto products = [&](int major) {
+    const CublasWorkspace workspace = cublas_workspace(framework, {major, 0});
+    return workspace.stays ? 0 : workspace.bytes;
+  };
+  behaviour.product_bytes = products(8);
+  behaviour.product_bytes_hopper = products(9);
   return behaviour;
 }
 

@@ -27,6 +27,12 @@ struct LibraryBehaviour {
   // is free, CNTK what is free, PyTorch's getMaxWorkspaceSize the largest block that is free), or
   // it falls back on one without (Caffe's base_conv_layer).
   bool gives_way = false;
+  // Of matrix products that take theirs anew each time, on cards before compute capability 9.0 and
+  // from then on; 0: it is kept (workspace/cublas.h).
+  int64_t product_bytes = 0, product_bytes_hopper = 0;
+  int64_t product_scratch(const ComputeCapability& capability) const {
+    return capability.major >= 9 ? product_bytes_hopper : product_bytes;
+  }
 };
 
 // `tf32`: where the precision allows it.

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "estimator/library/workspace/attention.h"
-#include "estimator/library/workspace/reduction.h"
+#include "estimator/library/workspace/kernel_scratch.h"
 #include "graph/ir/kernel_label.h"
 
 namespace plimsoll {
@@ -16,14 +15,12 @@ void add_offered(const WorkspaceChoice& choice, std::vector<int64_t>& offered) {
   for (const ConvPlan& plan : choice.alternatives) offered.push_back(plan.bytes);
 }
 
-// Of kernels of PyTorch's own.
-int64_t own_scratch(const KernelAt& kernel, const TimeContext& context, const Device& device) {
-  if (context.offers()->behaviour.policy.rule != ScratchRule::kAten) return 0;
-  if (const auto* attention = std::get_if<AttentionProblem<int64_t>>(&kernel.problem))
-    return attention_workspace(*attention, kernel.pass, kernel.dtype);
-  if (kernel.op != "column_sum" || kernel.written == 0) return 0;
-  return reduction_workspace(kernel.read / kernel.written, kernel.written * 8 / bits(kernel.dtype),
-                             device);
+// Of kernels of PyTorch's own, and of products where it gives their workspace back.
+int64_t own_scratch(const KernelAt& kernel, const LibraryBehaviour& library, const Device& device) {
+  if (library.policy.rule != ScratchRule::kAten) return 0;
+  if (std::holds_alternative<GemmProblem<int64_t>>(kernel.problem))
+    return library.product_scratch(device.compute_capability);
+  return kernel_scratch(kernel, device);
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ Result<WorkspacePlan> plan_workspaces(const BoundStep& bound, const Device& devi
   std::optional<WorkspaceBasis> worst;
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
     const KernelAt& kernel = bound.kernels[id];
-    if (const int64_t bytes = own_scratch(kernel, context, device); bytes > 0) {
+    if (const int64_t bytes = own_scratch(kernel, library, device); bytes > 0) {
       plan.uses[id] = {.bytes = bytes, .least = bytes, .exact = true};
       plan.bases[id] = name(WorkspaceBasis::kRule);
       worst = std::max(worst.value_or(WorkspaceBasis::kRule), WorkspaceBasis::kRule);

@@ -27,7 +27,8 @@ class Program {
         // In step 0 nothing lives on from a step before.
         const bool frees = event.kind == StepKind::kFree;
         if (frees && step > 0 && held_[static_cast<size_t>(event.id)] < 0) {
-          return error("E902", "tensor " + std::to_string(event.id) + " is freed but not held");
+          return error("E902",
+                       "tensor " + std::to_string(event.id) + " is freed but not allocated");
         }
         add(event, step);
       }

@@ -25,6 +25,7 @@ struct MemoryEstimate {
   int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
   int64_t input_bytes = 0;
   int64_t persistent_bytes = 0;  // what stays between steps, in the allocator's granules
+  int64_t library_bytes = 0;     // buffers of libraries that stay too, in the allocator
   int64_t saved_bytes = 0;
   int64_t live_peak_bytes = 0;
   BytesByRole max_by_role{};
@@ -53,6 +54,7 @@ struct MemoryEstimate {
   // What a name of the Python code that outlives its use, or ends before it, may add or take at the
   // peak: in inference, and in a forward pass whose file does not list the code. In device_range.
   int64_t held_by_names = 0;
+  int64_t more_by_names = 0;             // in training: up to the end of the call that made them
   std::optional<int64_t> minimum_bytes;  // at most device_bytes; where the request asks
   // By a framework that takes the card whatever it needs, else 0; and what the process takes where
   // there is room (told to grow where it would take the card). What it needs, the smallest memory
@@ -76,8 +78,8 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
   f("optimizer_state_bytes", m.optimizer_state_bytes, {.title = "optimizer state"});
   f("inputs_bytes", m.input_bytes);
   f("persistent_bytes", m.persistent_bytes,
-    {.meaning = "what stays between steps on this GPU: weights, states, masters, buffers and "
-                "gradients that are kept, in the allocator's granules",
+    {.meaning = "what stays between steps on this GPU: weights, optimizer states, master weights, "
+                "buffers and gradients that are kept, rounded as the allocator does",
      .title = "stays between steps",
      .part_of = "device_bytes"});
   f("saved_bytes", m.saved_bytes, {.title = "kept for backward"});
@@ -113,12 +115,13 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
   f("taken_bytes", m.taken_bytes,
     "what a framework takes of the card whatever it needs; 0: what it needs");
   f("grown_bytes", m.grown ? std::optional(m.grown->bytes) : std::nullopt,
-    {.meaning = "of a framework judged by the least that its step needs: what the process takes "
-                "where there is room; of one that takes the whole card, where it is told to grow",
+    {.meaning =
+         "for a framework that is judged by the least memory in which its step runs: what the "
+         "process uses if there is room; for one that reserves the whole GPU: in its growth mode",
      .null_where = !m.grown,
      .absent_where = false});
   f("grown_range_bytes", m.grown ? m.grown->range : Range{},
-    {.meaning = "[low, high] of grown_bytes", .null_where = !m.grown, .absent_where = false});
+    {.meaning = "[low, high] of this figure", .null_where = !m.grown, .absent_where = false});
   f("host_bytes", m.host_bytes,
     {.meaning = "null, and N519, where the host's memory of the framework is not known",
      .null_where = m.host_bytes <= 0});

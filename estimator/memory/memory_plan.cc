@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "estimator/library/workspace/cublas.h"
 #include "estimator/memory/demand.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/replay_input.h"
@@ -118,13 +119,11 @@ Context context_on_card(const CompiledModel& model, const BoundStep& bound,
   return context;
 }
 
-// Library buffers taken through the allocator, one per thread that multiplies matrices.
+// Library buffers taken through the allocator for good, one per thread that multiplies matrices.
 std::vector<int64_t> library_buffers(const Platform& platform) {
-  const bool hopper = platform.device.compute_capability.major == 9;
-  const int64_t bytes =
-      (hopper ? platform.framework.cublas_workspace_hopper : platform.framework.cublas_workspace)
-          .value;
-  return bytes > 0 ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
+  const auto [bytes, stays] =
+      cublas_workspace(platform.framework, platform.device.compute_capability);
+  return bytes > 0 && stays ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
 }
 
 // A program of the user's own that prefetches brings bytes and converts them to floats on the
@@ -242,15 +241,27 @@ int64_t granule_of(const FrameworkProfile& framework) {
 
 namespace {
 
+struct ByNames {
+  int64_t either = 0, more = 0;  // DevicePlan's held_by_names and more_by_names
+};
+
 // Names of the code matter while it runs: in inference, and where a training step's forward pass
-// takes most; a file that lists the code's lines says how long they hold what.
-int64_t kept_by_names(const CompiledModel& model, const BoundStep& bound, int64_t granule,
-                      std::span<const BufferId> storages) {
+// takes most, or would if they held what their call made; a file that lists the code's lines says
+// how long they hold what.
+ByNames by_names(const CompiledModel& model, const BoundStep& bound,
+                 const FrameworkProfile& framework, std::span<const BufferId> storages) {
+  const int64_t rounded = granule_of(framework);
   const bool inference = model.recipe.mode == Mode::kInference;
-  if (!inference && !model.names_open) return 0;
-  const Timeline timeline = walk(model.step, bound, granule, storages);
-  if (!inference && timeline.peak_phase != Phase::kForward) return 0;
-  return largest_value_at_peak(model.step, bound, granule, timeline);
+  if (!inference && model.names_until.empty()) return {};
+  const Timeline timeline = walk(model.step, bound, rounded, storages);
+  ByNames found;
+  if (inference || timeline.peak_phase == Phase::kForward)
+    found.either = largest_value_at_peak(model.step, bound, rounded, timeline);
+  if (inference) return found;
+  const int64_t named =
+      forward_peak_with_names(model.step, bound, rounded, storages, model.names_until);
+  if (named - timeline.peak_bytes > found.either) found.more = named - timeline.peak_bytes;
+  return found;
 }
 
 // What a step takes on a device with one plan of scratch memory, and what it cannot do without.
@@ -304,10 +315,13 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   }
   plan.memory = std::move(chosen->memory);
   plan.grown = chosen->with_room;
-  if (framework.python_names)
-    plan.held_by_names = kept_by_names(model, bound, granule_of(framework), plan.storages);
+  if (framework.python_names) {
+    const ByNames names = by_names(model, bound, framework, plan.storages);
+    plan.held_by_names = names.either;
+    plan.more_by_names = names.more;
+  }
   plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
-  plan.memory.high += plan.held_by_names;
+  plan.memory.high += std::max(plan.held_by_names, plan.more_by_names);
   widen_where_compiled(model.recipe, program.cuda_graphs, plan.memory);
   plan.memory.low =
       std::max<int64_t>(0, plan.memory.low - model.open_less.evaluate(binding).value_or(0));
@@ -369,6 +383,7 @@ void set_device(MemoryEstimate& m, const DevicePlan& plan) {
   m.device_bytes = plan.memory.device_bytes;
   m.device_range = {plan.memory.low, plan.memory.high};
   m.held_by_names = plan.held_by_names;
+  m.more_by_names = plan.more_by_names;
   m.verdict = plan.verdict;
 }
 
@@ -381,6 +396,7 @@ MemoryEstimate plan_memory(const CompiledModel& model, const BoundStep& bound,
   MemoryEstimate m;
   const int64_t granule = granule_of(platform.framework);
   set_live(m, walk(model.step, bound, granule, plan.storages), model, binding);
+  for (const int64_t bytes : library_buffers(platform)) m.library_bytes += bytes;
   set_workspace(m, workspaces);
   set_device(m, plan);
   if (minimum) m.minimum_bytes = plan.memory.minimum;

@@ -32,6 +32,8 @@ struct DevicePlan {
   // Without gradients a value lives as long as a name of the Python code holds it, which no file
   // says: one more or one less at the peak, which the range has.
   int64_t held_by_names = 0;
+  // What names may add more than that in training, by a file that does not list the code; else 0.
+  int64_t more_by_names = 0;
 };
 
 // `minimum`: DeviceMemory::minimum too. `last`: of device_memory(). E232 for sizes beyond all

@@ -98,7 +98,9 @@ class Modules {
 
   double bytes_of(TensorId id) const {
     const Tensor& t = graph_.tensors[id];
-    return at(bytes(t.dtype, elements(*t.shape)));
+    double bytes = bits(t.dtype) / 8.0;
+    for (const Dim& extent : *t.shape) bytes *= at(extent);
+    return bytes;
   }
 
   // nn.ReLU(true) follows convolutions; classifiers have nn.Threshold, which has a result of its

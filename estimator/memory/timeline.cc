@@ -1,7 +1,10 @@
 #include "estimator/memory/timeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <queue>
+#include <utility>
 
 #include "graph/base/checked.h"
 
@@ -122,6 +125,30 @@ int64_t largest_value_at_peak(const Step& step, const BoundStep& bound, int64_t 
     if (alive[id]) largest = std::max(largest, round_up(bound.buffer_bytes[id], granule));
   }
   return largest;
+}
+
+int64_t forward_peak_with_names(const Step& step, const BoundStep& bound, int64_t rounding,
+                                std::span<const BufferId> storages, std::span<const NodeId> until) {
+  using Named = std::pair<NodeId, int64_t>;  // up to which node, bytes
+  std::priority_queue<Named, std::vector<Named>, std::greater<>> names;
+  int64_t named = 0, peak = 0;
+  Live live(step, bound, rounding, storages);
+  for (size_t i = 0; i < step.end_of_forward; ++i) {
+    const Event& e = step.events[i];
+    if (e.phase != Phase::kForward) break;
+    while (!names.empty() && names.top().first < e.node) {
+      named -= names.top().second;
+      names.pop();
+    }
+    const NodeId maker = e.kind == Event::Kind::kFree ? step.buffers[e.id].node : kNoNode;
+    if (maker < until.size() && maker < e.node && until[maker] > e.node && live.given[e.id] == 0) {
+      names.emplace(until[maker], live.size(e.id));
+      named += live.size(e.id);
+    }
+    live.apply(e);
+    peak = std::max(peak, live.total + named);
+  }
+  return peak;
 }
 
 std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule,

@@ -61,6 +61,11 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
 int64_t largest_value_at_peak(const Step& step, const BoundStep& bound, int64_t granule,
                               const Timeline& timeline);
 
+// The peak of the forward pass if each value that outlives its node lives until `until`, by node,
+// has it: at most as long as names of the code hold it. Cost: one walk over the events.
+int64_t forward_peak_with_names(const Step& step, const BoundStep& bound, int64_t rounding,
+                                std::span<const BufferId> storages, std::span<const NodeId> until);
+
 // Live bytes after each event, by role: for traces and plots. Same order as step.events.
 std::vector<BytesByRole> profile(const Step& step, const BoundStep& bound, int64_t granule,
                                  std::span<const BufferId> storages = {});

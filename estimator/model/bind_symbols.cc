@@ -55,10 +55,10 @@ Result<void> check_longest(const Graph& graph, const ModelRequest& request) {
     const bool given = request.dims.contains(name) || by_default == graph.defaults.end();
     if (given || by_default->second <= longest) continue;
     return error("E114",
-                 fmt::format("{} is shorter than the usual {}",
+                 fmt::format("{} is shorter than the typical {}",
                              setting_entry("longest", shortened(name, 60), std::to_string(longest)),
                              by_default->second),
-                 {}, "the usual size is " + setting_entry("dim", shortened(name, 60), "N"));
+                 {}, "the typical size is " + setting_entry("dim", shortened(name, 60), "N"));
   }
   return {};
 }
@@ -74,7 +74,7 @@ Result<Binding> bind_symbols(const Graph& graph, const ModelRequest& request, bo
     binding[graph.batch_symbol] = kBuiltinBatch;
     basis.push_back(fmt::format("batch {}, assumed for a built-in model", kBuiltinBatch));
   } else if (graph.baked_batch > 0) {
-    basis.push_back(fmt::format("batch {}, as baked into the file", graph.baked_batch));
+    basis.push_back(fmt::format("batch {}, as fixed in the file", graph.baked_batch));
   }
   if (request.image && !binding.contains("image")) binding["image"] = *request.image;
   if (request.image) binding["image"] = *request.image;

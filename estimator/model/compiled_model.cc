@@ -19,6 +19,7 @@
 #include "graph/rewrite/widen_norms.h"
 #include "graph/rewrite/widen_softmax.h"
 #include "graph/rewrite/written_weights.h"
+#include "graph/train/module_calls.h"
 #include "graph/train/open_questions.h"
 #include "graph/train/weight_doubts.h"
 
@@ -87,7 +88,7 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   if (assumed.has_own) {
     basis.push_back(fmt::format("dropout {} in place of the file's ratios", ratio));
   } else if (assumed.total() == 0) {
-    basis.push_back("the file has no dropout, and no layer where it would usually be");
+    basis.push_back("the file has no dropout and no layer where it is normally used");
   } else {
     basis.push_back(
         fmt::format("dropout {} assumed, the file has none: {}", ratio, describe(assumed)));
@@ -103,7 +104,7 @@ void drop_stochastic_depth(CompiledModel& model, RecoverReport& recovered) {
   }
   if (dropped.masks > 0)
     model.basis.push_back(fmt::format(
-        "{} masks of chance in the file are dropout's, and not applied", dropped.masks));
+        "{} random masks in the file belong to dropout and are not applied", dropped.masks));
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -115,7 +116,7 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
                     norms));
   widen_softmax(graph);
   if (const size_t lines = restore_casts(graph); lines > 0)
-    basis.push_back(fmt::format("{} expressions in fp32, as their source lines have it", lines));
+    basis.push_back(fmt::format("{} expressions in fp32, as in their source lines", lines));
 }
 
 // What rules of training came to.
@@ -141,10 +142,10 @@ void tell_of_unreached(CompiledModel& model) {
     elements_in_all += elements(*model.graph.tensors[id].shape);
   }
   if (weights == 0) return;
-  model.basis.push_back(fmt::format(
-      "the loss does not depend on {} of the weights ({} parameters): no gradients, no optimizer "
-      "states of them",
-      weights, elements_in_all.text()));
+  model.basis.push_back(
+      fmt::format("the loss does not depend on {} of the weights ({} parameters): they have no "
+                  "gradients and no optimizer states",
+                  weights, elements_in_all.text()));
 }
 
 // What the user said about weights, and what a file leaves in doubt about them.
@@ -161,7 +162,7 @@ void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& 
   model.warnings.insert(model.warnings.end(), open.warnings.begin(), open.warnings.end());
   model.open_less = std::move(open.less);
   model.open_more = std::move(open.more);
-  model.names_open = open.names;
+  if (open.names) model.names_until = ends_of_calls(model.graph);
 }
 
 }  // namespace
@@ -197,10 +198,8 @@ void take_dtype(CompiledModel& model, DType dtype, const ModelRequest& request) 
   std::string name = dtype == DType::kBFloat16 ? "bf16" : "fp16";
   if (stays_wide(model.recipe) && model.recipe.mode != Mode::kInference) name = "amp-" + name;
   model.recipe.precision = find_precision(name);
-  model.basis.push_back(
-      fmt::format("precision: {}, by the type that the config names; {} asks for "
-                  "another",
-                  name, setting("precision")));
+  model.basis.push_back(fmt::format("precision: {}, the type in the config; {} changes it", name,
+                                    setting("precision")));
 }
 
 // As the model's sources trained it, where that was asked for and its config tells. Never by
@@ -224,7 +223,7 @@ void turn_layout(CompiledModel& model) {
   }
   model.policy.channels_last = true;
   model.basis.emplace_back(
-      "compile: images are laid out with channels last, which Inductor does in such a network");
+      "compile: images use channels last, which Inductor chooses for such a network");
 }
 
 // A sequence that is longer than a table of its positions: such a step ends in an error.
@@ -235,8 +234,8 @@ void tell_of_positions(CompiledModel& model, Decider& decider) {
     const int64_t rows = t.rows.evaluate(model.binding).value_or(0);
     model.warnings.push_back(
         warning(std::string(kBeyondPositions),
-                fmt::format("{} positions, where table '{}' has {}: the model runs no further",
-                            positions, shortened(model.graph.tensors[t.table].name), rows),
+                fmt::format("{} positions, but table '{}' has {}: the model cannot run", positions,
+                            shortened(model.graph.tensors[t.table].name), rows),
                 {}, fmt::format("give a {} within the table", setting("dim"))));
     return;
   }
@@ -255,8 +254,8 @@ Diagnostics at_exported_batch(Diagnostics errors, const CompiledModel& compiled)
 void tell_of_pieces(CompiledModel& compiled, size_t attention) {
   if (attention == 0 || !compiled.policy.attention.memory_efficient) return;
   compiled.basis.push_back(
-      fmt::format("attention: the file has {} as products around a softmax, which run so; {} takes "
-                  "them as the framework's own",
+      fmt::format("attention: the file has {} as products around a softmax, and they run so; {} "
+                  "replaces them by the framework's operator",
                   attention, setting("attention", "fused")));
 }
 
@@ -277,21 +276,32 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
   return recovered;
 }
 
-// Adapters and quantized weights, where they are asked for.
-Result<void> finetune(CompiledModel& compiled, const std::string& default_targets) {
+// Adapters and quantized weights, where they are asked for. Losses are of what outputs are then.
+Result<void> finetune(CompiledModel& compiled, const AdapterNames& names,
+                      std::vector<OutputLoss>& losses) {
   Finetune requested = compiled.recipe.finetune;
   requested.quantize = quantization_of(requested);
   if (compiled.recipe.mode == Mode::kInference) requested.kind = FinetuneKind::kFull;
   if (requested.kind == FinetuneKind::kFull && !requested.quantize) return {};
   if (requested.targets.empty())
-    requested.targets = default_targets.empty() ? "all-linear" : default_targets;
+    requested.targets = names.targets.empty() ? "all-linear" : names.targets;
   const DType storage = compiled.recipe.precision->storage;
   const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
-  const auto done = add_adapters(compiled.graph, requested, compute);
+  const auto done = add_adapters(compiled.graph, requested, compute, names);
   if (!done) return tl::make_unexpected(done.error());
+  for (OutputLoss& loss : losses) {
+    for (const auto& [before, now] : done->outputs) {
+      if (loss.output == before) loss.output = now;
+    }
+  }
   if (done->adapters > 0)
-    compiled.basis.push_back(fmt::format("LoRA: rank {} beside {} linear layers ({}), in fp32",
+    compiled.basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32",
                                          requested.rank, done->adapters, requested.targets));
+  if (done->stacked > 0)
+    compiled.basis.push_back(
+        fmt::format("LoRA: {} parameters that are no layers of their own, experts and routers, are "
+                    "made anew with their adapters for each use (peft 0.21, ParamWrapper)",
+                    done->stacked));
   if (const QuantizationRow* row = requested.quantize)
     compiled.basis.push_back(
         fmt::format("{} matrices are stored as {}: {}", done->quantized, row->name, row->source));
@@ -328,6 +338,10 @@ Result<CompiledModel> compile_recorded(LoadedModel model, const ModelRequest& re
   if (!binding) return tl::make_unexpected(binding.error());
   auto step = step_at(record, *binding);
   if (!step) return tl::make_unexpected(step.error());
+  if (const auto same = check_ranks(record, recipe.parallel.mesh); !same)
+    return tl::make_unexpected(same.error());
+  compiled.recipe.parallel = {};
+  compiled.recipe.parallel.mesh = record.mesh;
   compiled.step = std::move(*step);
   compiled.weight_roles = roles_of(record);
   compiled.basis = basis_of(record);
@@ -357,7 +371,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   take_dtype(compiled, model.dtype, request);
   if (model.adapters && compiled.recipe.finetune == Finetune{}) {
     compiled.recipe.finetune = *model.adapters;
-    compiled.basis.emplace_back("LoRA: as the folder's adapter_config.json says");
+    compiled.basis.emplace_back("LoRA: settings of the folder's adapter_config.json");
   }
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
@@ -384,8 +398,9 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     recovered = recover_from_onnx(compiled, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
   }
-  if (auto adapted = finetune(compiled, model.lora_targets); !adapted)
+  if (auto adapted = finetune(compiled, model.lora, plan.networks.front().losses); !adapted)
     return tl::make_unexpected(adapted.error());
+  compiled.recipe.parallel.adapters_apart = compiled.recipe.finetune.kind != FinetuneKind::kFull;
   if (compiled.recipe.finetune != Finetune{})
     plan = plan_for(graph, std::move(plan.networks.front().losses));
   if (compiled.recipe.compiled) turn_layout(compiled);

@@ -31,7 +31,9 @@ struct CompiledModel {
   Diagnostics warnings;
   // Bytes that a step may take less or more, for what a file leaves open.
   Dim open_less, open_more;
-  bool names_open = false;  // nor does it say how long the code's names hold values
+  // By node, where the file does not say how long the code's names hold values: the last node of
+  // the call that made them.
+  std::vector<NodeId> names_until;
 };
 
 // The code of the warning that a sequence is longer than a table of the model's positions.

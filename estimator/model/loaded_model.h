@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "graph/base/dtype.h"
 #include "graph/config/model_config.h"
+#include "graph/ir/adapter_names.h"
 #include "graph/ir/finetune.h"
 #include "graph/json/fields.h"
 #include "graph/record/record.h"
@@ -45,9 +46,9 @@ struct LoadedModel {
   ModelConfig config;      // one network and no schedule for an ONNX file
   bool from_onnx = false;  // shapes are not inferred yet
   bool builtin = false;
-  DType dtype = DType::kUndefined;   // of its weights, as a Hugging Face config says
-  std::string lora_targets;          // peft's for the family, by commas
-  std::optional<Finetune> adapters;  // of its folder's adapter_config.json
+  DType dtype = DType::kUndefined;       // of its weights, as a Hugging Face config says
+  AdapterNames lora;                     // of the family
+  std::optional<Finetune> adapters;      // of its folder's adapter_config.json
   std::shared_ptr<const Record> record;  // of a recorded step; its graph is the one network
   Diagnostics warnings;
 };

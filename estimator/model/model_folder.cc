@@ -77,7 +77,7 @@ AdapterConfig adapter_of(JsonObject& object) {
     if (std::ranges::find(kWithoutEffect, key) != std::end(kWithoutEffect)) continue;
     if (is_unset(member.value)) continue;
     object.fail("E355", fmt::format("nothing reads the key \"{}\"", shortened(member.key)),
-                member.value, "leave it out if it changes neither memory nor time");
+                member.value, "remove it if it changes neither memory nor time");
   }
   return adapter;
 }

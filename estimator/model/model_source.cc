@@ -74,7 +74,7 @@ Result<LoadedModel> load_family(const JsonValue& root, std::string_view file,
   model.config = std::move(family->config);
   model.facts.family = std::move(family->family);
   model.dtype = family->dtype;
-  model.lora_targets = std::move(family->lora_targets);
+  model.lora = std::move(family->lora);
   return model;
 }
 

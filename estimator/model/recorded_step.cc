@@ -13,6 +13,8 @@ std::string asked_as(const Graph& graph, const std::string& name, const std::str
                                     : setting_entry("dim", shortened(name, 60), value);
 }
 
+int64_t ranks_of(const Mesh& mesh) { return mesh.stride(Axis::kStage) * mesh.extent(Axis::kStage); }
+
 }  // namespace
 
 Result<Step> step_at(const Record& record, const Binding& binding) {
@@ -20,10 +22,10 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
   for (const auto& [name, size] : record.only) {
     if (binding.at(name) != size)
       return error("E282",
-                   fmt::format("the step was recorded with {} {} alone: {}", shortened(name, 60),
+                   fmt::format("the step was recorded only with {} {}: {}", shortened(name, 60),
                                size, shortened(record.only_because)),
                    {},
-                   "record it with other inputs, or ask " +
+                   "record it with other inputs, or use " +
                        asked_as(record.graph, name, std::to_string(size)));
     step.guards.push_back(
         {.kind = Guard::Kind::kZero, .expression = Dim::symbol(name) - size, .holds = true});
@@ -33,7 +35,7 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
       return error(
           "E282",
           fmt::format("the step was recorded at multiples of {} {}", size, shortened(name, 60)), {},
-          "record it with other inputs, or ask one of " +
+          "record it with other inputs, or use one of " +
               asked_as(record.graph, name, std::to_string(size)));
     const Dim symbol = Dim::symbol(name);
     step.guards.push_back({.kind = Guard::Kind::kZero,
@@ -41,6 +43,17 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
                            .holds = true});
   }
   return step;
+}
+
+Result<void> check_ranks(const Record& record, const Mesh& asked) {
+  const int64_t recorded = ranks_of(record.mesh), wanted = ranks_of(asked);
+  if (recorded == wanted) return {};
+  if (recorded == 1)
+    return error("E283", fmt::format("the step is recorded on one GPU, not on one of {}", wanted),
+                 {}, fmt::format("record it with world_size={}", wanted));
+  return error("E283",
+               fmt::format("the step is recorded on one of {} GPUs, not of {}", recorded, wanted),
+               {}, "ask " + setting("gpus", std::to_string(recorded)));
 }
 
 std::vector<WeightRole> roles_of(const Record& record) {
@@ -56,9 +69,13 @@ std::vector<WeightRole> roles_of(const Record& record) {
 
 std::vector<std::string> basis_of(const Record& record) {
   std::vector<std::string> basis{
-      fmt::format("a step of PyTorch {}, recorded: its operators, optimizer and precision are the "
-                  "program's own",
+      fmt::format("a recorded step of PyTorch {}: operators, optimizer and precision are those of "
+                  "the program",
                   shortened(record.torch, 60))};
+  if (ranks_of(record.mesh) > 1)
+    basis.push_back(fmt::format(
+        "rank {} of {}, whose own code shards the model; collectives are priced by the links",
+        record.mesh.rank, ranks_of(record.mesh)));
   for (const std::string& said : record.stated)
     basis.push_back(fmt::format("assumed where the step reads values: {}", shortened(said)));
   return basis;

@@ -12,6 +12,9 @@ namespace plimsoll {
 // The record's step, whose guards say at which sizes it holds; E282 where `binding` is elsewhere.
 Result<Step> step_at(const Record& record, const Binding& binding);
 
+// E283 where the request asks for other ranks than the record is one of.
+Result<void> check_ranks(const Record& record, const Mesh& asked);
+
 // By tensor of its graph.
 std::vector<WeightRole> roles_of(const Record& record);
 

@@ -81,7 +81,7 @@ Result<void> check_names(const LoadedModel& model, const ModelRequest& request) 
   if (auto sizes = check_sizes(names_of(model), request); !sizes) return sizes;
   if (!model.from_onnx) {
     if (!request.shapes.empty())
-      return error("E112", setting("shape") + " is for ONNX graphs; a config says its own shapes");
+      return error("E112", setting("shape") + " is for ONNX graphs; a config defines its shapes");
     if (!request.trips.empty())
       return error("E112",
                    setting("trip") + " is for ONNX graphs; a config repeats layers by itself");

@@ -27,7 +27,7 @@ class ConstraintReader {
     skip_blanks();
     if (!text_.empty()) return fault("is not understood");
     if (kind(*whole) != Kind::kTruth)
-      return tl::unexpected<std::string>("it is no condition: compare with <, <=, == or !=");
+      return tl::unexpected<std::string>("not a condition: compare with <, <=, == or !=");
     return std::move(constraint_);
   }
 
@@ -118,9 +118,9 @@ class ConstraintReader {
     auto right = sum();
     if (!right) return right;
     if (kind(*left) != kind(*right))
-      return tl::unexpected<std::string>("a number is compared with what is none");
+      return tl::unexpected<std::string>("a number is compared with text");
     if (ordered && kind(*left) != Kind::kNumber)
-      return tl::unexpected<std::string>("only numbers are larger or smaller");
+      return tl::unexpected<std::string>("text has no order: use == or !=");
     const size_t low = at_least || more ? *right : *left, high = at_least || more ? *left : *right;
     if (ordered) return add(less || more ? Op::kLess : Op::kLessEqual, Kind::kTruth, low, high);
     const size_t same = add(Op::kEqual, Kind::kTruth, *left, *right);
@@ -143,7 +143,7 @@ class ConstraintReader {
     skip_blanks();
     if (take("(")) {
       auto inner = any_of();
-      if (inner && !take(")")) return fault("stands where ) is wanted");
+      if (inner && !take(")")) return fault("found where ) is expected");
       return inner;
     }
     if (take("-")) {
@@ -197,8 +197,8 @@ class ConstraintReader {
       for (const Constraint::Parameter& parameter : parameters_) known.push_back(parameter.name);
       const std::string near = nearest(word, known);
       return tl::unexpected<std::string>(
-          fmt::format("{} is no parameter with values{}", shortened(word, 60),
-                      near.empty() ? "; text stands in quotes"
+          fmt::format("{} is not a parameter with values{}", shortened(word, 60),
+                      near.empty() ? "; put text into quotes"
                                    : fmt::format("; did you mean {}?", shortened(near, 60))));
     }
     if (at->mixed) {

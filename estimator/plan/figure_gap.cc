@@ -35,7 +35,7 @@ Result<const NamedFigure*> find_figure(std::string_view name) {
   for (const NamedFigure& figure : kNamedFigures) names.emplace_back(figure.name);
   const std::string near = nearest(name, names);
   return error("E106",
-               fmt::format("no figure is called '{}'{}", shortened(name, 40),
+               fmt::format("there is no figure '{}'{}", shortened(name, 40),
                            near.empty() ? "" : fmt::format("; did you mean {}?", near)),
                {}, "tensors, allocated, reserved and nvidia-smi; kernels and step");
 }
@@ -44,23 +44,25 @@ Result<const NamedFigure*> find_figure(std::string_view name) {
 FigureStep step_to(const Estimate& e, const NamedFigure& figure) {
   const MemoryEstimate& m = e.memory;
   if (figure.name == "allocated") {
-    return {"the library's workspace",
-            fmt::format("scratch of the convolution at the peak, by {}; the allocator hands it out",
-                        m.workspace_basis),
-            0};
+    return {
+        "the library's workspace",
+        fmt::format("workspace of the convolution at the peak, by {}; it comes from the allocator",
+                    m.workspace_basis),
+        0};
   }
   if (figure.name == "reserved") {
-    return {"the allocator's segments",
-            "memory is taken from the driver in whole segments, and what is free in them is kept",
-            0};
+    return {
+        "the allocator's segments",
+        "memory is allocated from the driver in whole segments, and their free parts stay reserved",
+        0};
   }
   if (figure.name == "nvidia-smi") {
     const std::string row = m.context_basis.empty() ? "" : ": " + m.context_basis;
     return {"context and libraries", "the driver's context and the modules of kernels" + row, 0};
   }
   return {"host, copies and communication",
-          e.time.host_bound ? "the host launches more slowly than the card works"
-                            : "what the card's work does not hide",
+          e.time.host_bound ? "the host launches more slowly than the GPU works"
+                            : "work that does not overlap with the GPU's",
           0};
 }
 

@@ -63,7 +63,7 @@ class HydraReader {
     for (const char* key : kOfRuns) sweeper.optional(key);
     for (const char* key : {"custom_search_space", "search_space"}) {
       if (const JsonValue* asked = sweeper.optional(key); asked && !asked->is_null())
-        fail(fmt::format("{} is not done: params", key), *asked);
+        fail(fmt::format("{} is not supported: params", key), *asked);
     }
     read_sampler(sweeper);
     const JsonValue* params = sweeper.optional("params");
@@ -82,13 +82,14 @@ class HydraReader {
     const JsonValue* trials = sweeper.optional("n_trials");
     if (trials) {
       const auto number = trials->integer();
-      if (!number || *number < 1) return fail("n_trials is a whole number from 1", *trials);
+      if (!number || *number < 1) return fail("n_trials must be an integer of at least 1", *trials);
       plan_.run_cap = number;
     }
     const JsonValue* sampler = sweeper.optional("sampler");
     if (!sampler) {
       // Optuna's default is the tree of Parzen estimators, which learns from trials.
-      if (trials) fail("n_trials without a sampler: TPESampler is not done", *trials);
+      if (trials)
+        fail("n_trials without a sampler means TPESampler, which is not supported", *trials);
       return;
     }
     const JsonValue* target = sampler->find("_target_");
@@ -96,7 +97,7 @@ class HydraReader {
         target && target->string() ? *target->string() : sampler->description();
     plan_.random = word.ends_with("RandomSampler");
     if (!plan_.random && !word.ends_with("GridSampler"))
-      return fail(fmt::format("sampler: {} is not done; RandomSampler and GridSampler are",
+      return fail(fmt::format("sampler: {} is not supported; RandomSampler and GridSampler are",
                               shortened(word, 60)),
                   *sampler);
     const JsonValue* seed = sampler->find("seed");

@@ -92,7 +92,7 @@ class Refusals {
     const bool ended = answer.points.empty() || answer.points.back().batch == answer.last_may_fit;
     if (!ended) return;
     answer.searched_to = answer.last_may_fit;
-    warnings.push_back(note("N524", fmt::format("the model takes no {} of {}: {}", vary, least_,
+    warnings.push_back(note("N524", fmt::format("the model cannot run with {} {}: {}", vary, least_,
                                                 why_.front().message)));
   }
 

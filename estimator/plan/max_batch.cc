@@ -114,7 +114,7 @@ Result<MaxBatchAnswer> max_batch(const std::function<Result<BatchPoint>(int64_t)
                                  const MaxBatchQuery& query) {
   if (query.multiple < 1 || query.max < query.multiple || query.window < 0 || query.reserve < 0 ||
       query.capacity < 0) {
-    return error("E121", "the search needs a multiple of at least 1 and a maximum that reaches it");
+    return error("E121", "the multiple must be at least 1, and the maximum at least the multiple");
   }
   Search search(evaluate, query);
   const auto safe = search.largest(&BatchPoint::high);

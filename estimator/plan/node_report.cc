@@ -36,10 +36,10 @@ std::vector<NodeId> find_nodes(const Graph& graph, std::string_view name) {
 
 tl::unexpected<Diagnostics> unknown_node(const Graph& graph, std::string_view name) {
   if (name == "(loss)") {  // as lists of layers call it
-    return error(
-        "E153",
-        fmt::format("the loss is no node of the model, but the one that {} names", setting("loss")),
-        {}, "plimsoll estimate " + setting("layers") + " has its figures");
+    return error("E153",
+                 fmt::format("the loss is not a node of the model; it is the one that {} names",
+                             setting("loss")),
+                 {}, "plimsoll estimate " + setting("layers") + " has its figures");
   }
   std::vector<std::string> names;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {

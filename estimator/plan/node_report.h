@@ -65,7 +65,7 @@ struct KernelReport {
   double fraction_of_peak = 0;
   int64_t workspace_bytes = 0;
   std::string workspace_basis = {};  // "table", "rule", "interval"; empty where there is none
-  std::string time_basis = {};       // "calibrated: ..."
+  std::string time_basis = {};       // see TimeContext::basis()
   std::vector<AlgorithmReport> algorithms = {};  // of a convolution, the fastest first
 };
 

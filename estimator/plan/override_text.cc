@@ -16,7 +16,7 @@ namespace {
 using Reason = tl::unexpected<std::string>;
 
 Reason refused(std::string_view what) {
-  return Reason(fmt::format("{} is not done", shortened(what, 60)));
+  return Reason(fmt::format("{} is not supported", shortened(what, 60)));
 }
 
 // Between commas that stand outside of quotes.
@@ -65,7 +65,7 @@ tl::expected<OverrideText, std::string> range_of(const std::vector<std::string_v
     }
     const auto number = parse_number<int64_t>(part);
     if (!number)
-      return Reason(fmt::format("a range is of whole numbers, found {}", shortened(part, 40)));
+      return Reason(fmt::format("a range needs integers, found {}", shortened(part, 40)));
     numbers.push_back(*number);
   }
   if (numbers.size() > 3) return Reason("a range takes up to three numbers");

@@ -66,7 +66,8 @@ void ParameterReader::wrong(const JsonValue& value, const JsonMember& member) {
 }
 
 void ParameterReader::not_done(std::string_view what, const JsonMember& member) {
-  fail("E311", fmt::format("{}: {} is not done", shortened(member.key, 60), shortened(what, 60)),
+  fail("E311",
+       fmt::format("{}: {} is not supported", shortened(member.key, 60), shortened(what, 60)),
        member.value);
 }
 
@@ -96,7 +97,7 @@ void ParameterReader::check_distribution(JsonObject& object, const JsonMember& m
 }
 
 void ParameterReader::take_object(const JsonMember& member, SweepParameter& parameter) {
-  if (member.value.find("parameters")) return not_done("parameters inside of a parameter", member);
+  if (member.value.find("parameters")) return not_done("parameters inside a parameter", member);
   JsonObject object(member.value, file_, faults_);
   const JsonValue* values = object.optional("values");
   const JsonValue* value = object.optional("value");
@@ -138,8 +139,9 @@ void ParameterReader::take_range(const JsonValue& min, const JsonValue& max, con
                                  SweepParameter& parameter) {
   const int64_t low = *min.integer(), high = *max.integer();
   const int64_t by = step ? step->integer().value_or(0) : 1;
-  if (by < 1) return fail("E312", "step is a whole number from 1", *step);
-  if (low < 0 || high < low) return fail("E312", "max is not below min, nor min below 0", max);
+  if (by < 1) return fail("E312", "step must be an integer of at least 1", *step);
+  if (low < 0 || high < low)
+    return fail("E312", "min must be at least 0, and max at least min", max);
   if ((high - low) / by >= limits_.json_values) {
     const Place place{std::string(file_), min.line, min.column, {}};
     faults_.push_back(over_limit(limits_, "json-values", place).value().front());
@@ -160,7 +162,7 @@ void ParameterReader::take_steps(const JsonValue& low, const JsonValue& high, co
   constexpr double kSlack = 1e-9;
   const double steps = std::floor((to - from) / by + kSlack);
   if (!(by > 0) || !(steps >= 0))
-    return fail("E312", "step is positive, and high is not below low", step);
+    return fail("E312", "step must be positive, and high at least low", step);
   if (steps >= static_cast<double>(limits_.json_values)) {
     const Place place{std::string(file_), low.line, low.column, {}};
     faults_.push_back(over_limit(limits_, "json-values", place).value().front());

@@ -125,7 +125,7 @@ class PlanReader {
       plan.random = word && *word == "random";
       if (!plan.random && !(word && *word == "grid")) {
         object.fail("E311",
-                    fmt::format("\"method\" is grid or random: {} is not done",
+                    fmt::format("\"method\" must be grid or random: {} is not supported",
                                 word ? shortened(*word, 40) : method->description()),
                     *method);
       }
@@ -135,7 +135,8 @@ class PlanReader {
       if (!value) return std::nullopt;
       const auto number = value->integer();
       if (number && *number >= least) return number;
-      object.fail("E311", fmt::format("\"{}\" is a whole number from {}", key, least), *value);
+      object.fail("E311", fmt::format("\"{}\" must be an integer of at least {}", key, least),
+                  *value);
       return std::nullopt;
     };
     plan.run_cap = whole("run_cap", 1);
@@ -156,7 +157,7 @@ class PlanReader {
       const std::string* text = value.string();
       auto constraint = text ? Constraint::read(*text, names)
                              : tl::expected<Constraint, std::string>(tl::unexpected<std::string>(
-                                   "a text is wanted, found " + value.description()));
+                                   "expected text, found " + value.description()));
       if (constraint) {
         plan.constraints.push_back(std::move(*constraint));
       } else {

@@ -332,8 +332,21 @@ class Sweeper {
     answer.samples_per_second =
         samples_per_second(model, binding_at(model, sizes_at(answer.point)),
                            model.recipe.parallel.mesh.replicas(), step.seconds);
+    answer.run_ns = run_of(entry, step.seconds);
     if (answer.step_range_ns.high == std::numeric_limits<int64_t>::max())
       answer.failure = too_long(platform.device).value();
+  }
+
+  std::optional<int64_t> run_of(const Entry& entry, double step_seconds) const {
+    const CompiledModel& model = entry.compiled->entry.model;
+    const ProgramRequest& program = variant_of(entry).request;
+    const double whole_batch =
+        samples_per_step(model, binding_at(model, sizes_at(entry.answer.point)),
+                         model.recipe.parallel.mesh.replicas());
+    const auto epoch = epoch_seconds(model, program, whole_batch, step_seconds);
+    if (!epoch) return std::nullopt;
+    const double epochs = static_cast<double>(std::max<int64_t>(1, program.epochs));
+    return to_ns(*epoch * epochs);
   }
 
   // Recipes of one precision are priced alike on one device.

@@ -46,6 +46,8 @@ struct SweepPoint {
   Range step_range_ns;
   double samples_per_second = 0;  // of all devices together
   std::string sample_unit;
+  std::optional<int64_t> run_ns;  // once through the samples, or as often as epochs are set;
+                                  // nothing: how many there are is not known
   bool host_bound = false;
 };
 
@@ -53,9 +55,9 @@ struct SweepPoint {
 inline void describe(Fields& f, SweepPoint& p, bool time) {
   static constexpr std::array<std::string_view, 2> kTiers = {"bound", "replay"};
   f("tier", kTiers.back(), {.words = kTiers});
-  f("fits", p.fits, "as estimate says");
+  f("fits", p.fits, "as in estimate");
   f("may_fit", p.verdict == Verdict::kMayFit, "the verdict is may_fit");
-  f("verdict", p.verdict, "of the range, as estimate says");
+  f("verdict", p.verdict, "of the range, as in estimate");
   f("usable_bytes", p.usable_bytes);
   f("device_bytes", p.device_bytes);
   f("device_range_bytes", p.device_range_bytes);
@@ -63,6 +65,10 @@ inline void describe(Fields& f, SweepPoint& p, bool time) {
   f("step_range_ns", p.step_range_ns, {.absent_where = !time});
   f("samples_per_second", p.samples_per_second, {.absent_where = !time, .low = 0});
   f("sample_unit", p.sample_unit, {.absent_where = !time});
+  f("run_ns", p.run_ns,
+    {.meaning = "one pass over the data, or through all epochs; absent where the number of samples "
+                "is unknown",
+     .absent_where = !time || !p.run_ns});
   f("host_bound", p.host_bound, {.absent_where = !time});
 }
 

@@ -41,7 +41,7 @@ void describe_notes(Fields& f, AnswerNotes& notes, const AskedBy& by) {
   f("request_given", given_names(notes.request),
     "the settings that a flag, plimsoll.yaml or the environment gave");
   f("assumed", notes.assumed,
-    "what was taken for granted because nobody said it, the most important first");
+    "what was assumed because the request does not say it, the most important first");
   f("basis", notes.basis, {.settings = true});
   f("diagnostics", notes.diagnostics);
 }

@@ -30,7 +30,7 @@ std::string choices_text(const Comparison& comparison, const Choices& choices) {
   add("smallest that fits", choices.smallest);
   add("fastest", choices.fastest);
   add("cheapest", choices.cheapest);
-  return text.empty() ? "fits surely on none of them" : text;
+  return text.empty() ? "no GPU is certain to fit it" : text;
 }
 
 std::string all_choices(const Comparison& comparison, const Page& page) {

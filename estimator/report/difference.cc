@@ -176,7 +176,7 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
     largest = role.key;
   }
   if (largest.empty()) return "";
-  return escaped_format("{} {} on the card, {} of it {}", human_bytes(sign * (*b - *a)),
+  return escaped_format("{} {} on the GPU, {} of it {}", human_bytes(sign * (*b - *a)),
                         sign > 0 ? "more" : "less", human_bytes(most), largest);
 }
 
@@ -264,7 +264,7 @@ void describe(Fields& f, AnswerDifference& d) {
   std::vector<std::string> basis;
   for (const std::string& line : d.basis_a) basis.push_back("a: " + line);
   for (const std::string& line : d.basis_b) basis.push_back("b: " + line);
-  f("basis", basis, "lines that one of the answers has alone");
+  f("basis", basis, "lines that only one of the answers has");
   f("diagnostics", Diagnostics());
 }
 
@@ -313,8 +313,8 @@ std::string to_text(const AnswerDifference& difference, const Page& page, bool b
   std::string text;
   for (const RequestDifference& r : difference.request)
     text += wrapped(
-        escaped_format("asked: {} {} -> {}", r.setting, setting_text(r.a), setting_text(r.b)), page,
-        7);
+        escaped_format("request: {} {} -> {}", r.setting, setting_text(r.a), setting_text(r.b)),
+        page, 7);
   if (difference.figures.empty()) {
     text += "no figure differs\n";
   } else {

@@ -40,8 +40,9 @@ std::string layer_text(const LayerEstimate& l) {
                         l.parameters, human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
                         human_bytes(l.optimizer_state_bytes));
   }
-  text += fmt::format("  kept for backward {}; what several nodes keep counts at the first\n",
-                      human_bytes(l.feature_map_bytes));
+  text +=
+      fmt::format("  kept for backward {}; a tensor kept by several nodes counts at the first\n",
+                  human_bytes(l.feature_map_bytes));
   return text;
 }
 
@@ -80,7 +81,7 @@ std::string kernel_text(const KernelReport& k) {
     text += escaped_format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
                            k.workspace_basis);
   }
-  if (!k.algorithms.empty()) text += "    algorithms there are, each by its own model:\n";
+  if (!k.algorithms.empty()) text += "    available algorithms, each by its model:\n";
   for (const AlgorithmReport& a : k.algorithms) {
     text += escaped_format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
                            human_time(a.ns), human_count(a.flop, "flop"),

@@ -43,7 +43,7 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
   const auto figure = [](const std::optional<double>& value) {
     return TableCell{value ? fmt::format("{:.4g}", *value) : "-"};
   };
-  const std::string why = outside && l.gap ? "; most of it is " + gap_text(*l.gap) : "";
+  const std::string why = outside && l.gap ? "; the largest part is " + gap_text(*l.gap) : "";
   if (listed_ < kMostRows) {
     ++listed_;
     table_.add(

@@ -71,9 +71,9 @@ void describe_lists(Fields& f, Estimate& e, const JsonOptions& options) {
   LargestBatch nothing;
   f.object("batches",
            [&] { describe_batches(f, options.batches ? unchanged(*options.batches) : nothing); },
-           {.meaning = "with --html: what max-batch says", .absent_where = !options.batches});
+           {.meaning = "with --html: the answer of max-batch", .absent_where = !options.batches});
   f("unbeaten", options.unbeaten,
-    {.meaning = "with --html of compare: it fits, and no other takes less memory and is as fast",
+    {.meaning = "with --html of compare: it fits, and no other needs less memory at the same speed",
      .absent_where = !options.unbeaten});
   f("kept", e.kept, {.absent_where = options.lists != JsonOptions::Lists::kAll || e.kept.empty()});
 }

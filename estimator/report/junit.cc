@@ -32,7 +32,7 @@ void JunitReport::add(const ValidationLine& line, LineState state, const std::st
       fmt::format("measured {}, predicted {} ({} to {})", figure_of(line.measured),
                   figure_of(line.predicted), figure_of(line.low), figure_of(line.high));
   if (state == LineState::kOutside) {
-    const std::string why = line.gap ? "; most of it is " + gap_text(*line.gap) : "";
+    const std::string why = line.gap ? "; the largest part is " + gap_text(*line.gap) : "";
     cases_ += "><failure" +
               attribute("message", fmt::format("{}, allowed {}{}", figures, allowed, why)) +
               "/></testcase>\n";

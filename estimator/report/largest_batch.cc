@@ -79,8 +79,8 @@ std::string growth(const LargestBatch& largest) {
   const BatchPoint& few = largest.rounds.front().memory;
   const BatchPoint& many = largest.rounds.back().memory;
   if (many.device_bytes <= few.device_bytes) return "";
-  return fmt::format("{} a sample more\n", human_bytes((many.device_bytes - few.device_bytes) /
-                                                       (many.batch - few.batch)));
+  return fmt::format("{} more per sample\n", human_bytes((many.device_bytes - few.device_bytes) /
+                                                         (many.batch - few.batch)));
 }
 
 std::string as_fast_hint(const LargestBatch& largest, const Page& page) {
@@ -98,8 +98,8 @@ std::string first_dip(const LargestBatch& largest, const Page& page) {
   const std::vector<BatchPoint>& points = largest.answer.points;
   for (size_t i = 1; i < points.size(); ++i) {
     if (points[i].device_bytes >= points[i - 1].device_bytes) continue;
-    return wrapped(fmt::format("{} {} takes less than fewer do: allocators take segments, and of "
-                               "several sizes",
+    return wrapped(fmt::format("{} {} needs less memory than a smaller one: the allocator reserves "
+                               "segments of several sizes",
                                largest.vary, points[i].batch),
                    page);
   }

@@ -53,8 +53,8 @@ struct DescribedSchema {
 DescribedSchema list_of(std::string_view verb) {
   return {verb,
           "plimsoll gpus, hosts, links, frameworks --json",
-          "The ids; of one id every figure as its file says it, with where it was taken from; of "
-          "links with --bytes what moving them takes.",
+          "The ids; for one id every figure of its file, with its source; for links with --bytes "
+          "the time of the transfer.",
           {describe_any<std::vector<std::string>>, describe_any<ListedEntry>,
            any_result<TransferAnswer>("plimsoll.links")}};
 }
@@ -91,8 +91,8 @@ std::vector<DescribedSchema> described() {
        {describe_any<Machine>}},
       {"max-batch",
        "plimsoll max-batch --json",
-       "Bytes and nanoseconds are whole numbers. A range holds in 95 of 100 runs, or as often as "
-       "--confidence says.",
+       "Bytes and nanoseconds are whole numbers. A range is meant to hold in 95 of 100 runs; "
+       "--confidence changes that.",
        {any_answer<LargestBatch>("plimsoll.max-batch")}},
       {"ops", "plimsoll ops --json", "", {describe_any<std::vector<ListedOperator>>}},
       {"scaling",
@@ -107,7 +107,7 @@ std::vector<DescribedSchema> described() {
         describe_any<SweepPageDocument>}},
       {"validate",
        "plimsoll validate",
-       "measured, predicted and range are in the record's own unit; error = predicted/measured - "
+       "measured, predicted and range are in the unit of the record; error = predicted/measured - "
        "1.",
        {describe_any_validation}},
       {"version", "plimsoll version --json", "", {describe_any<ProgramVersion>}},

@@ -72,6 +72,7 @@ void describe(Fields& f, SweepSummary& summary) {
   f("checksum", fmt::format("{:016x}", summary.checksum),
     "of all verdicts, peaks and times, in the order of the lines");
   f("seconds", summary.seconds, {.low = 0});
+  f("by_gpu", summary.by_gpu, "configurations and hours by GPU");
   const Objective objective = summary.objective.value_or(Objective{});
   const SweepCandidate best = summary.best.value_or(SweepCandidate{});
   f.object("best",
@@ -100,7 +101,7 @@ void describe(Fields& f, SweepPageDocument& page) {
   describe_head(f, "plimsoll.sweep");
   f.list("records", page.records, [&](SweepPageDocument::Record& r) {
     describe(f, r.record, page.time);
-    f("unbeaten", r.is_pareto, "it fits, and no other takes less memory and is as fast");
+    f("unbeaten", r.is_pareto, "it fits, and no other needs less memory at the same speed");
   });
   const int64_t left_out = page.summary.configurations - static_cast<int64_t>(page.records.size());
   f("records_left_out", left_out, "of many configurations, some of those that are beaten");
@@ -176,6 +177,50 @@ void SweepBest::add(const SweptConfiguration& configuration, const SweepPoint& p
   best_.push_back({configuration, point});
 }
 
+Table SweepBest::table(const SweepPlan& plan, bool time, size_t most) const {
+  std::vector<SweepCandidate> sorted = best_;
+  std::ranges::stable_sort(sorted, [&](const SweepCandidate& a, const SweepCandidate& b) {
+    return time ? a.point.samples_per_second > b.point.samples_per_second
+                : a.point.device_bytes < b.point.device_bytes;
+  });
+  const auto unit = [](const SweepCandidate& c) { return c.point.sample_unit; };
+  const bool one_unit =
+      !sorted.empty() && std::ranges::all_of(sorted, [&](const SweepCandidate& c) {
+        return !unit(c).empty() && unit(c) == unit(sorted.front());
+      });
+  std::vector<Column> columns;
+  for (const SweepParameter& parameter : plan.parameters) {
+    if (!parameter.values.empty())
+      columns.push_back({shortened(parameter.name, 24), {}, Column::kName});
+  }
+  const size_t parameters = columns.size();
+  columns.push_back({"peak", "device_bytes"});
+  columns.push_back({"of", "share_of_usable", Column::kFigure, 2});
+  columns.push_back({"step", "step_ns", Column::kFigure, time ? 0 : 1});
+  columns.push_back({one_unit ? unit(sorted.front()) + "/s" : "per second", "samples_per_second",
+                     Column::kFigure, time ? 0 : 1});
+  columns.push_back({"", "verdict", Column::kRemark});
+  Table table(std::move(columns));
+  for (size_t i = 0; i < sorted.size() && i < most; ++i) {
+    const SweepPoint& p = sorted[i].point;
+    std::vector<TableCell> cells;
+    for (size_t j = 0; j < plan.parameters.size(); ++j) {
+      const SweepParameter& parameter = plan.parameters[j];
+      if (!parameter.values.empty())
+        cells.push_back({text_of(parameter.values[sorted[i].configuration.values[j]])});
+    }
+    cells.resize(parameters);
+    cells.push_back(bytes_cell(p.device_bytes));
+    cells.push_back(share_cell(share_of(p.device_bytes, p.usable_bytes)));
+    cells.push_back(time ? time_cell(p.step_ns) : TableCell{});
+    cells.push_back(time ? number_cell(p.samples_per_second) : TableCell{});
+    const bool may = p.verdict == Verdict::kMayFit;
+    cells.push_back({may ? "may fit" : "", may ? "may_fit" : "fits"});
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
 std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& page) const {
   std::string text;
   if (failed_) {
@@ -194,46 +239,15 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& pag
                                  human_bytes(p.device_bytes), human_bytes(p.usable_bytes));
   }
   if (best_.empty()) return text;
-  std::vector<SweepCandidate> sorted = best_;
-  std::ranges::stable_sort(sorted, [&](const SweepCandidate& a, const SweepCandidate& b) {
-    return time ? a.point.samples_per_second > b.point.samples_per_second
-                : a.point.device_bytes < b.point.device_bytes;
-  });
-  std::vector<Column> columns;
-  for (const SweepParameter& parameter : plan.parameters) {
-    if (!parameter.values.empty())
-      columns.push_back({shortened(parameter.name, 24), {}, Column::kName});
-  }
-  const size_t parameters = columns.size();
-  columns.push_back({"peak"});
-  columns.push_back({"of", {}, Column::kFigure, 2});
-  for (const char* title : {"step", "per second"})
-    columns.push_back({title, {}, Column::kFigure, time ? 0 : 1});
-  columns.push_back({"", {}, Column::kRemark});
-  Table table(std::move(columns));
-  for (size_t i = 0; i < sorted.size() && i < kMostListed; ++i) {
-    const SweepPoint& p = sorted[i].point;
-    std::vector<TableCell> cells;
-    for (size_t j = 0; j < plan.parameters.size(); ++j) {
-      const SweepParameter& parameter = plan.parameters[j];
-      if (!parameter.values.empty())
-        cells.push_back({text_of(parameter.values[sorted[i].configuration.values[j]])});
-    }
-    cells.resize(parameters);
-    cells.push_back(bytes_cell(p.device_bytes));
-    cells.push_back(share_cell(share_of(p.device_bytes, p.usable_bytes)));
-    cells.push_back(time ? time_cell(p.step_ns) : TableCell{});
-    cells.push_back(time ? number_cell(p.samples_per_second) : TableCell{});
-    cells.push_back({p.verdict == Verdict::kMayFit ? "may fit" : ""});
-    table.add(std::move(cells));
-  }
-  text += "\n" + wrapped(time ? "Best that fit (samples per second against peak memory; nothing "
-                                "listed is beaten on both):"
-                              : "Least memory:",
-                         page);
-  text += table.text(page, 2);
-  if (sorted.size() > kMostListed)
-    text += fmt::format("  and {} more\n", sorted.size() - kMostListed);
+  text +=
+      "\n" +
+      wrapped(time
+                  ? "Best that fit (no configuration is both faster and smaller than one of these):"
+                  : "Least memory:",
+              page);
+  text += table(plan, time, kMostListed).text(page, 2);
+  if (best_.size() > kMostListed)
+    text += fmt::format("  and {} more\n", best_.size() - kMostListed);
   return text;
 }
 
@@ -265,10 +279,10 @@ void SweepDips::add(const SweepPoint& point) {
 
 Diagnostics SweepDips::told() const {
   if (count_ == 0) return {};
-  return {note("N121", fmt::format("{} configuration{} less memory than a smaller batch does, "
-                                   "batch {} the first: allocators take segments, and of several "
-                                   "sizes",
-                                   count_, count_ == 1 ? " takes" : "s take", batch_at_first_))};
+  return {note("N121",
+               fmt::format("{} configuration{} less memory than one with a smaller batch, the "
+                           "first at batch {}: the allocator reserves segments of several sizes",
+                           count_, count_ == 1 ? " takes" : "s take", batch_at_first_))};
 }
 
 }  // namespace plimsoll

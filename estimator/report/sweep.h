@@ -12,7 +12,9 @@
 
 #include "estimator/answer/answer_notes.h"
 #include "estimator/report/page.h"
+#include "estimator/report/sweep_gpus.h"
 #include "estimator/report/sweep_record.h"
+#include "estimator/report/table.h"
 #include "graph/json/fields.h"
 
 namespace plimsoll {
@@ -41,6 +43,7 @@ struct SweepSummary {
   double seconds = 0;                   // of the sweep
   std::optional<Objective> objective{};
   std::optional<SweepCandidate> best{};  // by the objective, of those that fit; the first of equals
+  std::vector<SweepGpu> by_gpu{};
   SweepQuestion question{};
   AnswerNotes notes{};
 };
@@ -73,6 +76,8 @@ class SweepBest {
   void add(const SweptConfiguration& configuration, const SweepPoint& point);
   const std::vector<SweepCandidate>& unbeaten() const { return best_; }
   std::string to_text(const SweepPlan& plan, bool time, const Page& page = {}) const;
+  // At most `most` of them, the fastest first, or without times the smallest.
+  Table table(const SweepPlan& plan, bool time, size_t most) const;
 
  private:
   std::vector<SweepCandidate> best_;

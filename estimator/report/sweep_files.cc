@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -12,6 +13,7 @@
 #include "estimator/report/human.h"
 #include "estimator/report/table.h"
 #include "estimator/settings/json_texts.h"
+#include "estimator/time/step_conditions.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -19,16 +21,6 @@ namespace {
 
 // slurm.conf(5): MaxArraySize is 1001 unless set, one more than the highest index.
 constexpr size_t kMostTasks = 1000;
-
-const JsonValue* value_of(const SweepPlan& plan, const SweptConfiguration& run,
-                          std::string_view name) {
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    const SweepParameter& parameter = plan.parameters[i];
-    if (parameter.name == name && !parameter.values.empty())
-      return &parameter.values[run.values[i]];
-  }
-  return nullptr;
-}
 
 // The least power of two, or one and a half of one, from 4 GiB on, that holds so many bytes; in
 // GiB.
@@ -61,26 +53,43 @@ Result<std::string> task_of(const SweepPlan& plan, const SweptConfiguration& run
 struct SlurmArray {
   std::string name;  // "l4-24GiB"
   int64_t gpus = 1, gibibytes = 0, most_bytes = 0;
+  std::optional<int64_t> longest_ns = 0;  // nothing: of one run it is not known
   std::string device_id;
   std::vector<std::string> tasks;
 };
+
+// Of the longest task, at the high end of its range, in whole minutes; empty where it is not known.
+std::string walltime_of(const std::optional<int64_t>& longest_ns) {
+  constexpr int64_t kMinuteNs = 60'000'000'000;
+  if (!longest_ns || *longest_ns <= 0) return "";
+  const int64_t minutes = (*longest_ns - 1) / kMinuteNs + 1;
+  return fmt::format("#SBATCH --time={}:{:02}:00\n", minutes / 60, minutes % 60);
+}
+
+std::optional<int64_t> longest_run(const SweepPoint& point) {
+  if (!point.run_ns || point.step_ns <= 0) return std::nullopt;
+  const double above =
+      static_cast<double>(point.step_range_ns.high) / static_cast<double>(point.step_ns);
+  return to_ns(static_cast<double>(*point.run_ns) * 1e-9 * above);
+}
 
 std::string script_of(const SlurmArray& array, const std::string& name) {
   std::string text = fmt::format(
       "#!/bin/bash\n"
       "# {} of a sweep by plimsoll, a task each: up to {} of {} {}.\n"
-      "# A task is the program named behind this file, with its parameters as --name=value:\n"
+      "# Each task runs the command that follows this file's name, with its parameters as "
+      "--name=value:\n"
       "#   sbatch {}.sbatch python train.py\n"
       "#SBATCH --job-name=plimsoll-{}\n"
       "#SBATCH --array=0-{}\n"
-      "#SBATCH --gpus={}\n"
+      "#SBATCH --gpus={}\n{}"
       "set -euo pipefail\n"
       "[ $# -gt 0 ] || {{ echo \"which program? sbatch $0 PROGRAM...\" >&2; exit 2; }}\n"
       "mapfile -t runs << 'RUNS'\n",
       array.tasks.size() == 1 ? "A run" : fmt::format("{} runs", array.tasks.size()),
       human_bytes(array.most_bytes),
       array.gpus == 1 ? "one" : fmt::format("each of {}", array.gpus), array.device_id, name, name,
-      array.tasks.size() - 1, array.gpus);
+      array.tasks.size() - 1, array.gpus, walltime_of(array.longest_ns));
   for (const std::string& task : array.tasks) text += task + "\n";
   return text +
          "RUNS\n"
@@ -101,7 +110,7 @@ Result<std::vector<SweepFile>> slurm_files(const SweepPlan& plan,
   std::set<std::string> devices;
   std::set<int64_t> counts;
   for (const SweepCandidate& run : runs) {
-    const JsonValue* asked = value_of(plan, run.configuration, "gpus");
+    const JsonValue* asked = value_of(plan, run.configuration.values, "gpus");
     const int64_t count = asked ? asked->integer().value_or(gpus) : gpus;
     const int64_t class_of = memory_class(run.point.device_range_bytes.high);
     auto task = task_of(plan, run.configuration);
@@ -111,6 +120,10 @@ Result<std::vector<SweepFile>> slurm_files(const SweepPlan& plan,
     array.gibibytes = class_of;
     array.device_id = run.point.device_id;
     array.most_bytes = std::max(array.most_bytes, run.point.device_range_bytes.high);
+    const auto longest = longest_run(run.point);
+    array.longest_ns = longest && array.longest_ns
+                           ? std::optional(std::max(*longest, *array.longest_ns))
+                           : std::nullopt;
     array.tasks.push_back(std::move(*task));
     devices.insert(run.point.device_id);
     counts.insert(count);

@@ -43,6 +43,15 @@ std::string to_json_line(const SweepPlan& plan, const SweptConfiguration& config
   return out.take();
 }
 
+const JsonValue* value_of(const SweepPlan& plan, const std::vector<size_t>& values,
+                          std::string_view parameter) {
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const SweepParameter& one = plan.parameters[i];
+    if (one.name == parameter && !one.values.empty()) return &one.values[values[i]];
+  }
+  return nullptr;
+}
+
 std::optional<SweepRecord> read_sweep_record(std::string_view line) {
   const auto record = read_object(line, "", [](JsonObject& object) {
     SweepRecord read;

@@ -34,6 +34,9 @@ struct SweepRecord {
 void describe(Fields& f, SweepRecord& record, bool time);
 SweepRecord record_of(const SweepPlan& plan, const SweptConfiguration& configuration,
                       const SweepPoint& point);
+// What the plan's parameter of this name is there; null where it has no values.
+const JsonValue* value_of(const SweepPlan& plan, const std::vector<size_t>& values,
+                          std::string_view parameter);
 // Nothing where the line is none of to_json_line()'s.
 std::optional<SweepRecord> read_sweep_record(std::string_view line);
 

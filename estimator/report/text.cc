@@ -85,13 +85,13 @@ std::string breakdown(const Estimate& e, const Page& page) {
   text += fmt::format("  {:<32}{:>10.1f} MiB\n", "total",
                       static_cast<double>(e.memory.device_bytes) / kBytesPerMiB);
   if (e.memory.taken_bytes > 0) {
-    text += fmt::format("  needed; the framework takes {} of the card",
+    text += fmt::format("  needed; the framework reserves {} of the GPU",
                         human_bytes(e.memory.taken_bytes));
     if (e.memory.grown)
-      text += fmt::format(", {} where told to grow", human_bytes(e.memory.grown->bytes));
+      text += fmt::format(", {} in growth mode", human_bytes(e.memory.grown->bytes));
     text += "\n";
   } else if (e.memory.grown && e.memory.grown->bytes > e.memory.device_bytes) {
-    text += fmt::format("  needed; where there is room the process takes {}\n",
+    text += fmt::format("  needed; if there is room the process uses {}\n",
                         human_bytes(e.memory.grown->bytes));
   }
   return text;
@@ -122,7 +122,7 @@ std::string timing(const Estimate& e, const Page& page) {
                                     human_time(t.host_ns), human_time(t.framework_ns));
   if (t.loader != "none") host += fmt::format(", loader {}", human_time(t.loader_ns));
   if (t.input_copy_ns > 0) host += fmt::format(", input copy {}", human_time(t.input_copy_ns));
-  if (t.loader == "none") host += "; no loader is counted";
+  if (t.loader == "none") host += "; data loading is not included";
   std::string text = "\n" + wrapped(step, page, 6) + wrapped(host, page, 6);
   for (const LengthTime& l : t.lengths) {
     text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
@@ -145,8 +145,8 @@ std::string help(const Estimate& e, const Page& page) {
   if (e.memory.verdict == Verdict::kFits || e.on_host) return "";
   if (e.remedies.empty())
     return "\n" + wrapped(
-                      "Nothing that was tried helps: not the batch, the precision, "
-                      "checkpointing or the optimizer.",
+                      "No change helps: batch, precision, checkpointing, optimizer and their "
+                      "combinations were tried.",
                       page);
   return "\n" + remedy_table(e.remedies).text(page, 2);
 }
@@ -154,8 +154,8 @@ std::string help(const Estimate& e, const Page& page) {
 std::string serving(const Estimate& e, const Page& page) {
   if (!e.serve) return "";
   const ServeEstimate& s = *e.serve;
-  return wrapped(fmt::format("Serve: {} of keys and values a token, {} tokens fit; prefill {}, one "
-                             "more token of each sequence {}\n",
+  return wrapped(fmt::format("Serve: {} of keys and values per token, {} tokens fit; prefill {}, "
+                             "one more token of each sequence {}\n",
                              human_bytes(s.kv_bytes_per_token), s.tokens_that_fit,
                              human_time(s.prefill_ns), human_time(s.decode_ns)),
                  page);

@@ -43,8 +43,8 @@ std::string to_text(const ScalingTrade& trade, const Page& page) {
   std::string text = table.text(page);
   const auto first = std::ranges::find(trade.points, true, &ScalingPoint::beyond_link_data);
   if (first != trade.points.end()) {
-    text += "\n" + wrapped(fmt::format("from {} GPUs on nobody measured the link: they are taken "
-                                       "to share it as fewer do",
+    text += "\n" + wrapped(fmt::format("the link was not measured with {} GPUs or more; the "
+                                       "bandwidth of fewer GPUs is assumed",
                                        first->gpus),
                            page);
   }

@@ -8,6 +8,7 @@
 
 #include "estimator/plan/transfer.h"
 #include "estimator/report/page.h"
+#include "estimator/report/table.h"
 #include "graph/json/fields.h"
 
 namespace plimsoll {
@@ -26,6 +27,9 @@ inline void describe(Fields& f, TransferAnswer& a) {
   f("links", a.links);
 }
 
+// `each_row_whole`: every row names its link, as programs read it.
+Table transfer_table(std::span<const Transfer> links, const TransferQuestion& asked,
+                     bool each_row_whole);
 std::string transfer_text(std::span<const Transfer> links, const TransferQuestion& asked,
                           const Page& page);
 std::string transfer_json(std::span<const Transfer> links, const TransferQuestion& asked);

@@ -42,25 +42,30 @@ void describe_validation_notes(Fields& f, ValidationNotes& validation) {
                                        }});
 }
 
+std::string raw(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : std::string();
+}
+
 Table run_table() {
   return Table({{"run", {}, Column::kName},
-                {"model or op", {}, Column::kName},
+                {"model or op", "model", Column::kName},
                 {"device", {}, Column::kName, 2},
                 {"quantity", {}, Column::kName, 1},
                 {"measured"},
                 {"predicted"},
                 {"error"},
-                {"", {}, Column::kRemark}});
+                {"", "state", Column::kRemark}});
 }
 
 std::vector<TableCell> run_row(const ValidationLine& l, LineState state) {
-  return {{shortened(fmt::format("{}:{}", l.file, l.index), 24)},
+  const std::string run = fmt::format("{}:{}", l.file, l.index);
+  return {{shortened(run, 24), run},
           {l.model.empty() ? l.op : l.model},
           {l.device},
           {l.quantity},
-          {figure(l.measured)},
-          {figure(l.predicted)},
-          {percent(l.error)},
+          {figure(l.measured), raw(l.measured)},
+          {figure(l.predicted), raw(l.predicted)},
+          {percent(l.error), raw(l.error)},
           {state == LineState::kSkipped   ? "skipped"
            : state == LineState::kOutside ? "FAIL"
                                           : ""}};
@@ -79,8 +84,8 @@ bool is_off(const ValidationLine& l, LineState state) {
 }
 
 std::string why_off(const ValidationLine& l, const Page& page) {
-  return wrapped(escaped_format("gap: {}:{}: {}: most of it is {}", shortened(l.file, 33), l.index,
-                                l.quantity, gap_text(*l.gap)),
+  return wrapped(escaped_format("error: {}:{}: {}: the largest part is {}", shortened(l.file, 33),
+                                l.index, l.quantity, gap_text(*l.gap)),
                  page, 5);
 }
 
@@ -100,8 +105,8 @@ std::string gap_text(const Gap& gap) {
 }
 
 ValidationReport::ValidationReport(Form form, std::function<void(const std::string&)> write,
-                                   const Page& page)
-    : form_(form), page_(page), runs_(run_table()), write_(std::move(write)) {
+                                   const Page& page, const TableForm* table)
+    : form_(form), page_(page), table_(table), runs_(run_table()), write_(std::move(write)) {
   json_.begin_object();
   JsonFields head = json_fields(json_);
   describe_head(head, kForm);
@@ -109,6 +114,11 @@ ValidationReport::ValidationReport(Form form, std::function<void(const std::stri
 }
 
 void ValidationReport::add(const ValidationLine& line, LineState state) {
+  if (table_) {
+    runs_.add(run_row(line, state));
+    if (++lines_ % kMostRuns == 0) write_rows();
+    return;
+  }
   if (form_ == Form::kText) {
     if (lines_++ >= kMostRuns) return;
     runs_.add(run_row(line, state), state == LineState::kOutside   ? Tone::kBad
@@ -124,6 +134,15 @@ void ValidationReport::add(const ValidationLine& line, LineState state) {
   if (text_.size() < kPiece) return;
   write_(text_);
   text_.clear();
+}
+
+// A head stands over the first rows alone.
+void ValidationReport::write_rows() {
+  std::string text = (runs_.*table_->write)();
+  if (headed_) text.erase(0, (run_table().*table_->write)().size());
+  headed_ = true;
+  runs_ = run_table();
+  write_(text);
 }
 
 void ValidationReport::finish_text(const std::vector<ValidationSummary>& summaries,
@@ -176,6 +195,7 @@ void ValidationReport::finish_json(const std::vector<ValidationSummary>& summari
 
 void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                               const ValidationNotes& validation) {
+  if (table_) return write_rows();
   form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate, validation);
 }
 

@@ -32,23 +32,28 @@ class ValidationReport {
  public:
   enum class Form : uint8_t { kText, kJson };
   // `write` takes what follows what it took before.
-  ValidationReport(Form form, std::function<void(const std::string&)> write, const Page& page = {});
+  // `table`: all lines in that form, and nothing else.
+  ValidationReport(Form form, std::function<void(const std::string&)> write, const Page& page = {},
+                   const TableForm* table = nullptr);
   void add(const ValidationLine& line, LineState state);
   void finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
               const ValidationNotes& notes);
 
  private:
+  void write_rows();
   void finish_text(const std::vector<ValidationSummary>& summaries, const Gate& gate);
   void finish_json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                    const ValidationNotes& notes);
 
   Form form_;
   Page page_;
-  Table runs_;  // of text
+  const TableForm* table_;
+  Table runs_;  // of text and tables
   std::function<void(const std::string&)> write_;
   JsonWriter json_;
   std::string text_;
   int64_t lines_ = 0;
+  bool headed_ = false;
 };
 
 // The document, for its schema.

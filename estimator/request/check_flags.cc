@@ -42,11 +42,11 @@ Result<void> check_compiler(const Platform& platform) {
   if (!reaches(framework, framework.compiles_since)) {
     return error("E116",
                  fmt::format("{}: {} has no such compiler", setting("compile"), framework.id), {},
-                 "torch.compile is of PyTorch 2.0 and later");
+                 "torch.compile needs PyTorch 2.0 or later");
   }
   if (platform.device.compute_capability < ComputeCapability{7, 0}) {
-    return error("E116", fmt::format("{}: {} is too old for Triton, which makes the kernels of "
-                                     "torch.compile from compute capability 7.0 on",
+    return error("E116", fmt::format("{}: {} is too old; torch.compile generates kernels with "
+                                     "Triton, which needs compute capability 7.0",
                                      setting("compile"), platform.device.id));
   }
   return {};
@@ -55,7 +55,7 @@ Result<void> check_compiler(const Platform& platform) {
 Result<void> check_graphs(const FrameworkProfile& framework, const std::string& asked) {
   if (reaches(framework, framework.replays_since)) return {};
   return error("E116", fmt::format("{}: {} does not replay passes", setting("cuda-graphs"), asked),
-               {}, "CUDA graphs are of PyTorch 1.10 and later");
+               {}, "CUDA graphs need PyTorch 1.10 or later");
 }
 
 Result<void> check_one_process(const Platform& platform) {
@@ -68,8 +68,11 @@ Result<void> check_one_process(const Platform& platform) {
   return {};
 }
 
-// FullyShardedDataParallel is of PyTorch 1.11, fully_shard of 2.4; DeepSpeed trains PyTorch's
-// modules.
+// FullyShardedDataParallel(use_orig_params=True), the form that is modelled, is of PyTorch 2.0
+// (torch/distributed/fsdp/fully_sharded_data_parallel.py), fully_shard of 2.4; DeepSpeed trains
+// PyTorch's modules.
+std::optional<Version> first_fsdp1() { return Version{{2, 0}}; }
+
 Result<void> check_sharding(const Request& request, const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
   const std::string sharding = setting(request.parallel.fsdp ? "fsdp" : "zero");
@@ -78,9 +81,15 @@ Result<void> check_sharding(const Request& request, const Platform& platform) {
         "E116",
         fmt::format("{}: {} does not share weights, gradients or states", sharding, framework.id),
         {}, "PyTorch's FSDP does, and DeepSpeed");
-  if (request.parallel.fsdp && !reaches(framework, framework.shards_since))
-    return error("E116", fmt::format("{}: it is of PyTorch {} and later", sharding,
-                                     framework.shards_since->text()));
+  const bool flat = request.parallel.fsdp_version == 1;
+  const auto since = flat ? first_fsdp1() : framework.shards_since;
+  if (request.parallel.fsdp && !reaches(framework, since)) {
+    return error("E116", fmt::format("{}: it needs PyTorch {} or later", sharding, since->text()),
+                 {},
+                 flat ? ""
+                      : fmt::format("{} needs PyTorch {} or later", setting("fsdp-version", "1"),
+                                    first_fsdp1()->text()));
+  }
   if (platform.one_process() || platform.exchange == kSplitLayers)
     return error("E114", fmt::format("{} and {}: each GPU has a process that shards with others",
                                      sharding, setting("exchange", platform.exchange)));
@@ -93,7 +102,7 @@ Result<void> check_versions(const Request& request, const Platform& platform) {
     if (!fact) return tl::make_unexpected(fact.error());
     if (fact->state != ReleaseState::kUnknown) continue;
     return error("E163",
-                 fmt::format("{}: nobody released {} {}", setting(asked.setting), asked.product,
+                 fmt::format("{}: there is no {} {}", setting(asked.setting), asked.product,
                              asked.version->text()),
                  {}, fmt::format("nearest: {}; newest known: {}", fact->nearest, fact->newest));
   }
@@ -108,13 +117,13 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   if (given("cudnn-benchmark") && !framework.algorithm_switch) {
     return error("E116",
                  fmt::format("{}: {} has no such switch", setting("cudnn-benchmark"), framework.id),
-                 {}, setting("conv-algo") + " says how it chooses");
+                 {}, setting("conv-algo") + " sets how it chooses");
   }
   if (given("cudnn-benchmark") && given("conv-algo")) {
     return error("E116",
-                 fmt::format("{} and {} both say how algorithms are chosen",
+                 fmt::format("{} and {} both set how algorithms are chosen",
                              setting("cudnn-benchmark"), setting("conv-algo")),
-                 {}, "leave one of them out");
+                 {}, "remove one of them");
   }
   if (platform.one_process()) {
     if (auto whole = check_one_process(platform); !whole) return whole;
@@ -139,15 +148,15 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
     if (auto graphs = check_graphs(framework, request.framework); !graphs) return graphs;
   }
   if (request.reserve_bytes > 0 && platform.usable_bytes == 0) {
-    return error("E116", setting("reserve") + " leaves nothing of the GPU's memory");
+    return error("E116", setting("reserve") + " leaves no GPU memory");
   }
   if (request.module_loading == ModuleLoading::kLazy && !can_load_lazily(platform.cuda)) {
     return error(
-        "E162", fmt::format("{}: CUDA {} of {} cannot, 11.7 is the first",
+        "E162", fmt::format("{}: CUDA {} of {} cannot; it needs 11.7 or later",
                             setting("module-loading", "lazy"), platform.cuda.text(), framework.id));
   }
   if (request.workers.value_or(0) > 0 && framework.batches_per_worker == 0) {
-    return error("E112", fmt::format("{}: {} loads in threads of its own process",
+    return error("E112", fmt::format("{}: {} loads in threads of the training process",
                                      setting("workers"), framework.id));
   }
   return check_versions(request, platform);
@@ -158,10 +167,11 @@ Diagnostics newer_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
     if (!fact || fact->state != ReleaseState::kNewer) continue;
-    said.push_back(warning("W518", fmt::format("{}: {} {} is newer than what is known, {}: taken "
-                                               "to be like it",
-                                               setting(asked.setting), asked.product,
-                                               asked.version->text(), fact->newest)));
+    said.push_back(warning(
+        "W518",
+        fmt::format(
+            "{0}: {1} {2} is newer than the newest known, {3}; the behaviour of {3} is assumed",
+            setting(asked.setting), asked.product, asked.version->text(), fact->newest)));
   }
   return said;
 }

@@ -13,6 +13,7 @@
 #include "estimator/request/host_run.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "hwdb/cpu.h"
 
 namespace plimsoll {
 namespace {
@@ -59,13 +60,26 @@ Result<Host> find_host(const Hwdb& hwdb, const PlatformRequest& request, const D
   return host;
 }
 
+// The machine that is called after its processor, or `unknown` with the processor's threads. A
+// record's that nobody knows says nothing.
+Result<Host> with_cpu(const Hwdb& hwdb, const Request& request, Host unknown) {
+  if (auto rated = hwdb.host(request.cpu)) return rated;
+  const auto cpu = find_cpu(hwdb, request.cpu);
+  if (!cpu && request.given.contains("cpu")) return tl::make_unexpected(cpu.error());
+  if (!cpu) return unknown;
+  unknown.name = cpu->name;
+  unknown.single_thread = cpu->single_thread;
+  unknown.cores = cpu->cores;
+  return unknown;
+}
+
 // A card's slot and NVLinks may run slower than they can, not faster.
 Result<void> check_link(const Hwdb& hwdb, const Link& link, const Device& device) {
   const bool nvlink = link.kind == "nvlink";
   if (!nvlink && link.kind != "pcie") return {};
   const auto refuse = [&](const std::string& what) {
     return error("E116", fmt::format("{}: {} has {}", setting("link", link.id), device.id, what),
-                 {}, "'plimsoll gpus " + device.id + "' tells its own");
+                 {}, "'plimsoll gpus " + device.id + "' lists its links");
   };
   if (nvlink && device.nvlink_links == 0) return refuse("no NVLink");
   const std::string limit_id =
@@ -89,7 +103,7 @@ Result<std::optional<Link>> find_link(const Hwdb& hwdb, const PlatformRequest& r
 Result<std::optional<Link>> find_network(const Hwdb& hwdb, const PlatformRequest& request) {
   if (request.nodes <= 1) return std::nullopt;
   if (request.network.empty()) {
-    return error("E116", setting("nodes") + ": what joins the machines is not said", {},
+    return error("E116", setting("nodes") + ": the network between the machines is missing", {},
                  setting("network", "ID") + ", such as ethernet-10g; 'plimsoll links' lists them");
   }
   auto found = hwdb.link(request.network);
@@ -190,7 +204,8 @@ Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
   auto host = find_host(hwdb, request, *device);
   if (!host) return tl::make_unexpected(host.error());
   if (host->id == kUnknownHost && !request.cpu.empty()) {
-    if (auto rated = hwdb.host(request.cpu)) host = std::move(rated);
+    host = with_cpu(hwdb, request, std::move(*host));
+    if (!host) return tl::make_unexpected(host.error());
   }
   auto link = find_link(hwdb, request, *device);
   if (!link) return tl::make_unexpected(link.error());

@@ -36,9 +36,8 @@ void put_on_host(Platform& platform) {
 Result<void> check_host_flags(const Request& request) {
   for (const std::string_view name : kOfCards) {
     if (!request.given.contains(name)) continue;
-    return error("E116",
-                 fmt::format("{}: {} is a run on the host, of which memory alone is answered",
-                             setting(name), setting("gpu", kHostDevice)));
+    return error("E116", fmt::format("{}: {} is a run on the host, where only memory is predicted",
+                                     setting(name), setting("gpu", kHostDevice)));
   }
   return {};
 }

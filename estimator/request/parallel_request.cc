@@ -45,11 +45,10 @@ tl::unexpected<Diagnostics> undivided(const ParallelRequest& request, int64_t gp
         whole ? gpus / others : nearest_divisor(gpus / others, request.axes[widest]);
     help += fmt::format(", or {}={} for {} GPUs", name(widest), fits, gpus);
   }
-  return error(
-      "E120",
-      fmt::format("{} GPUs cannot be shared as {}, which takes {}", gpus, product_text(request),
-                  whole ? std::to_string(named) : fmt::format("a multiple of {}", named)),
-      {}, "nearest that work: " + help);
+  return error("E120",
+               fmt::format("{} GPUs do not match {}, which needs {}", gpus, product_text(request),
+                           whole ? std::to_string(named) : fmt::format("a multiple of {}", named)),
+               {}, "nearest that work: " + help);
 }
 
 // FSDP's own stages are SHARD_GRAD_OP and FULL_SHARD: weights are parted in both, and stay gathered
@@ -80,7 +79,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
     return error(
         "E114",
         fmt::format("{} and {}: FSDP shards gradients too", setting("fsdp"), setting("zero", "1")),
-        {}, fmt::format("leave {} out, or take 2 or 3", setting("zero")));
+        {}, fmt::format("remove {}, or use 2 or 3", setting("zero")));
   }
   if (request.rank >= gpus) {
     return error("E120", fmt::format("{}: ranks are 0 to {}",

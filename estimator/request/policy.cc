@@ -41,6 +41,7 @@ Policy policy_for(const Platform& platform, const KernelRequest& asked) {
   policy.group_norm_channels_last =
       !(platform.framework.asked < platform.framework.group_norm_channels_last);
   policy.relu_keeps_input = platform.framework.asked < platform.framework.relu_input_dropped;
+  policy.softmax_keeps_input = platform.framework.asked < platform.framework.softmax_input_dropped;
   const bool has_tf32 = platform.device.peak("tf32_tensor") != nullptr;
   policy.tf32_convolutions = has_tf32 && platform.framework.tf32_convolutions;
   policy.tf32_matmuls = has_tf32 && platform.framework.tf32_matmuls;

@@ -81,6 +81,7 @@ bool shards(const SettingScope& s) {
          (trains(s) || plan.sharded == Sharded::kWeights);
 }
 bool has_network(const SettingScope& s) { return s.platform.nodes > 1; }
+bool has_unknown_host(const SettingScope& s) { return s.request.host == kUnknownHost; }
 
 bool loads_modules(const SettingScope& s) { return !s.request.context_bytes; }
 bool knows_loading(const SettingScope& s) {

@@ -23,6 +23,7 @@ bool has_link(const SettingScope& s);
 bool exchanges(const SettingScope& s);
 bool shards(const SettingScope& s);
 bool has_network(const SettingScope& s);
+bool has_unknown_host(const SettingScope& s);
 bool loads_modules(const SettingScope& s);
 bool of_this_card(const SettingScope& s);
 bool knows_loader(const SettingScope& s);

@@ -14,7 +14,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::array<std::string_view, 3> kKinds = {"full", "lora", "qlora"};
-constexpr std::string_view kNoAdapters = "there are no adapters without {}";
+constexpr std::string_view kNoAdapters = "without {} there are no adapters";
 constexpr std::string_view kFrozen = "inference trains nothing";
 
 bool adapts(const SettingScope& s) {
@@ -70,7 +70,7 @@ std::span<const SettingRow> finetune_settings() {
   static const SettingRow rows[] = {
       {.name = "finetune",
        .group = kTrainingGroup,
-       .help = "full, or the adapters of lora or qlora",
+       .help = "full, lora or qlora",
        .default_text = "full",
        .value = word_value<kKinds, 0, &Request::recipe, &Recipe::finetune, &Finetune::kind>("HOW"),
        .record = {.name = "finetune"},
@@ -78,7 +78,7 @@ std::span<const SettingRow> finetune_settings() {
        .acts = {trains, kFrozen}},
       {.name = "lora-rank",
        .group = kTrainingGroup,
-       .help = "of adapters' products",
+       .help = "rank of the adapters",
        .default_text = "8",
        .value = count_value<&Request::recipe, &Recipe::finetune, &Finetune::rank>(1, 65536),
        .record = {.name = "lora_rank"},
@@ -86,15 +86,15 @@ std::span<const SettingRow> finetune_settings() {
        .acts = {adapts, kNoAdapters, "finetune"}},
       {.name = "lora-alpha",
        .group = kTrainingGroup,
-       .help = "a factor of what adapters add",
+       .help = "scale of the adapters' output (lora_alpha)",
        .default_text = "8",
        .value = count_value<&Request::recipe, &Recipe::finetune, &Finetune::alpha>(1, 65536),
        .record = {.name = "lora_alpha"},
        .axis = SweepAxis::kKernels,
-       .acts = {never, "a factor changes neither memory nor time"}},
+       .acts = {never, "a scale changes neither memory nor time"}},
       {.name = "lora-dropout",
        .group = kTrainingGroup,
-       .help = "of what adapters read, a ratio",
+       .help = "dropout ratio at the adapters' input",
        .default_text = "0",
        .value = lora_dropout(),
        .record = {.name = "lora_dropout"},
@@ -110,18 +110,18 @@ std::span<const SettingRow> finetune_settings() {
        .acts = {adapts, kNoAdapters, "finetune"}},
       {.name = "quantize",
        .group = kTrainingGroup,
-       .help = "how frozen weights of linear layers are stored",
-       .default_text = "not; of qlora nf4-double",
+       .help = "storage type of frozen linear weights",
+       .default_text = "none; nf4-double with qlora",
        .value = quantize(),
        .record = {.name = "quantize"},
        .axis = SweepAxis::kKernels},
       {.name = "kbit-prepare",
        .group = kTrainingGroup,
-       .help = "on or off: what qlora does not quantize is in fp32, as peft prepares it",
+       .help = "on or off: qlora keeps unquantized weights in fp32, as peft does",
        .default_text = "on",
        .value = on_off_value<&Request::recipe, &Recipe::finetune, &Finetune::prepared>(),
        .axis = SweepAxis::kKernels,
-       .acts = {is_prepared, "nothing is prepared but a model of 16 bits, with {}", "finetune"}},
+       .acts = {is_prepared, "only a 16-bit model is prepared, with {}", "finetune"}},
   };
   return rows;
 }

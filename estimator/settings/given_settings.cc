@@ -50,7 +50,7 @@ Result<void> combine(Request& request) {
   if (!request.given.contains("gpus"))
     request.gpu_count = std::max(request.gpu_count, request.parallel.named());
   if (request.given.contains("optimizer")) request.recipe.published = false;  // as given
-  if (request.memory_bytes == 0) return error("E104", setting("mem") + ": a capacity of nothing");
+  if (request.memory_bytes == 0) return error("E104", setting("mem") + ": the capacity is zero");
   return check_agreement(request);
 }
 

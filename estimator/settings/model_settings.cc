@@ -87,17 +87,17 @@ constexpr SettingValue limits() {
               }};
 }
 
-constexpr VerbRule kSearched[] = {{"max-batch", "the batch is what is searched"}};
-constexpr VerbRule kOneSize[] = {{"max-batch --vary", "one size is searched", true},
-                                 {"validate", "a record is of one size", true},
-                                 {"validate --from", "a run is of one size", true}};
+constexpr VerbRule kSearched[] = {{"max-batch", "the search varies the batch"}};
+constexpr VerbRule kOneSize[] = {{"max-batch --vary", "the search has one size", true},
+                                 {"validate", "a record has one size", true},
+                                 {"validate --from", "a run has one size", true}};
 
 constexpr SettingRow kModelRows[] = {
     {.name = "batch",
      .group = kModelGroup,
      .shown = kOften,
      .help = "samples per GPU and step",
-     .default_text = "the file's, else 32",
+     .default_text = "that of the file, else 32",
      .value = count_value<&Request::batch>(1, kLargestCount),
      .record = {.name = "batch", .write = write_batch, .composed = true},
      .axis = SweepAxis::kSize,
@@ -127,13 +127,13 @@ constexpr SettingRow kModelRows[] = {
      .axis = SweepAxis::kNone},
     {.name = "longest",
      .group = kModelGroup,
-     .help = "a dimension in the largest batch; memory is read there",
+     .help = "a dimension in the largest batch, which sets the memory",
      .value = entries_value<read_extent, &Request::longest>("NAME=N", Type::kCount),
      .axis = SweepAxis::kNone,
      .verbs = kOneSize},
     {.name = "lengths",
      .group = kModelGroup,
-     .help = "lengths of batches and how many have each; time is their mean",
+     .help = "distribution of batch lengths; time is the mean over it",
      .value = lengths(),
      .axis = SweepAxis::kNone,
      .verbs = kOneSize},
@@ -144,29 +144,29 @@ constexpr SettingRow kModelRows[] = {
      .axis = SweepAxis::kNone},
     {.name = "branch",
      .group = kModelGroup,
-     .help = "the branch of an If whose condition is data",
+     .help = "branch of an If whose condition depends on data",
      .value =
          entries_value<read_one_of<kBranches>, &Request::branches>("NODE=then|else", Type::kWord),
      .axis = SweepAxis::kNone},
     {.name = "contents",
      .group = kModelGroup,
-     .help = "what a tensor holds that shapes depend on",
+     .help = "values of an input that determines shapes",
      .value = entries_value<parse_numbers, &Request::contents>("TENSOR=N,N,...", Type::kText),
      .axis = SweepAxis::kNone},
     {.name = "assume",
      .group = kModelGroup,
-     .help = "price an unknown operator",
+     .help = "cost of an unknown operator",
      .value =
          entries_value<read_one_of<kPrices>, &Request::assume>("OP=FREE|ELEMENTWISE", Type::kWord),
      .axis = SweepAxis::kNone},
     {.name = "no-recover",
      .group = kModelGroup,
-     .help = "take the graph as it is written",
+     .help = "do not undo what the exporter decomposed",
      .value = on_off_switch<&Request::recover>(false),
      .axis = SweepAxis::kNone},
     {.name = "limit",
      .group = kModelGroup,
-     .help = "raise a limit of reading",
+     .help = "raise a limit on input files",
      .value = limits(),
      .record = {.of_run = false},
      .axis = SweepAxis::kNone},

@@ -6,6 +6,7 @@
 
 #include "estimator/model/compiled_model.h"
 #include "estimator/settings/acts.h"
+#include "estimator/settings/record_forms.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
 #include "estimator/settings/values.h"
@@ -40,7 +41,6 @@ Result<void> take_ranks(const std::string& called, Axis axis, std::string_view t
     return error("E114", fmt::format("{}: {} is given twice, as {} and {}", called,
                                      kAxisNames[static_cast<size_t>(axis)], extent, *ranks));
   extent = *ranks;
-  if (axis == Axis::kShard) into.fsdp = true;
   return {};
 }
 
@@ -51,10 +51,24 @@ Result<void> read_axes(const SettingRow& row, std::string_view text, Request& in
     if (!pair) return tl::make_unexpected(pair.error());
     const auto at = parse_word(called, pair->first, axis_words());
     if (!at) return tl::make_unexpected(at.error());
+    const bool shards = kAxes[*at] == Axis::kShard;
+    if (shards) into.parallel.fsdp = true;
+    if (shards && pair->second == kEveryRank) continue;
     auto read = take_ranks(called, kAxes[*at], pair->second, into.parallel);
     if (!read) return read;
   }
   return {};
+}
+
+// "fsdp=8,tp=2": of the axes that were said.
+std::string axes_said(const ParallelRequest& from) {
+  std::string text;
+  for (const Axis axis : kAxes) {
+    const auto index = static_cast<size_t>(axis);
+    if (const int64_t ranks = from.axes[index]; ranks > 0)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ",", kAxisNames[index], ranks);
+  }
+  return text;
 }
 
 constexpr SettingValue axes() {
@@ -62,15 +76,22 @@ constexpr SettingValue axes() {
           .placeholder = "AXIS=N,...",
           .read = read_axes,
           .write = [](JsonWriter& out, const Request& from) {
-            std::string text;
-            for (const Axis axis : kAxes) {
-              const auto index = static_cast<size_t>(axis);
-              if (const int64_t ranks = from.parallel.axes[index]; ranks > 0)
-                text += fmt::format("{}{}={}", text.empty() ? "" : ",", kAxisNames[index], ranks);
-            }
-            out.string_or_null(text);
+            out.string_or_null(axes_said(from.parallel));
           }};
 }
+
+// What all settings of axes together say.
+void write_axes(JsonWriter& out, const Request& from) {
+  ParallelRequest said = from.parallel;
+  if (!said.fsdp) said.axes[static_cast<size_t>(Axis::kShard)] = 0;  // "zero_group" says it
+  std::string text = axes_said(said);
+  if (said.fsdp && said.axes[static_cast<size_t>(Axis::kShard)] == 0)
+    text = fmt::format("fsdp={}{}{}", kEveryRank, text.empty() ? "" : ",", text);
+  if (!text.empty()) out.key("parallel").string(text);
+}
+
+// Is written with all axes, and read so (estimator/plan/validate/measured_request.cc).
+constexpr RecordKey kInParallel{.name = "parallel", .write = write_nothing, .composed = true};
 
 constexpr SettingValue shards() {
   return {.type = Type::kWord,
@@ -116,7 +137,7 @@ bool splits_operators(const SettingScope& s) {
   return s.model.recipe.parallel.mesh.extent(Axis::kTensor) > 1;
 }
 
-constexpr std::string_view kOneGpu = "one GPU shares with nobody: {} is how many there are";
+constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
 bool accumulates_parts(const SettingScope& s) {
@@ -126,48 +147,61 @@ bool accumulates_parts(const SettingScope& s) {
 constexpr SettingRow kParallelRows[] = {
     {.name = "parallel",
      .group = kRunGroup,
-     .help = "ranks along fsdp, dp and tp, such as fsdp=8,tp=2; --gpus is their product",
+     .help = "ranks along fsdp, dp and tp, e.g. fsdp=8,tp=2; --gpus is the product",
      .default_text = "all GPUs along dp",
-     .value = axes()},
+     .value = axes(),
+     .record = {.name = "parallel", .write = write_axes, .composed = true}},
     {.name = "fsdp",
      .group = kRunGroup,
-     .help = "N GPUs, or all, share weights and their states",
+     .help = "shard weights, gradients and states over N GPUs, or over all",
      .value = shards(),
+     .record = kInParallel,
      .acts = {plimsoll::shards, kOneGpu, "gpus"}},
     {.name = "zero",
      .group = kRunGroup,
-     .help = "what is sharded: 1 states, 2 gradients too, 3 weights too; 2 with --fsdp is "
-             "SHARD_GRAD_OP",
+     .help = "shards 1 states, 2 also gradients, 3 also weights; 2 with --fsdp is SHARD_GRAD_OP",
      .value = count_value<&Request::parallel, &ParallelRequest::zero>(1, 3),
+     .record = {.name = "zero_stage", .word = written_stage},
      .acts = {plimsoll::shards, kOneGpu, "gpus"}},
+    {.name = "zero-group",
+     .group = kRunGroup,
+     .help = "N GPUs share what is sharded, and groups of them replicate it",
+     .default_text = "all along dp",
+     .value = ranks_along<Axis::kShard>(),
+     .record = {.name = "zero_group"},
+     .acts = {plimsoll::shards, "nothing is sharded: {} asks for it", "zero"}},
     {.name = "fsdp-version",
      .group = kRunGroup,
      .help = "1: FullyShardedDataParallel, 2: fully_shard",
      .default_text = "2",
      .value = count_value<&Request::parallel, &ParallelRequest::fsdp_version>(1, 2),
-     .acts = {is_fsdp, "no FSDP shards: {} asks for it", "fsdp"}},
+     .record = {.name = "fsdp_version"},
+     .acts = {is_fsdp, "nothing is sharded; {} enables FSDP", "fsdp"}},
     {.name = "no-sync",
      .group = kRunGroup,
-     .help = "of --accumulate's passes the last one alone exchanges sharded gradients",
+     .help = "only the last pass of --accumulate exchanges sharded gradients",
      .value = on_off_switch<&Request::parallel, &ParallelRequest::no_sync>(),
+     .record = {.name = "no_sync"},
      .acts = {accumulates_parts,
-              "no pass before the last one exchanges gradients: {} is how many "
-              "there are, FSDP exchanges in each",
+              "no pass before the last one exchanges gradients; {} sets the number of passes, and "
+              "FSDP exchanges in each",
               "accumulate"}},
     {.name = "tp",
      .group = kRunGroup,
-     .help = "tensor parallel: N GPUs have a part each of blocks' dense layers and of words",
+     .help = "tensor parallel: split dense layers and vocabulary over N GPUs",
      .default_text = "1",
-     .value = ranks_along<Axis::kTensor>()},
+     .value = ranks_along<Axis::kTensor>(),
+     .record = kInParallel},
     {.name = "sequence-parallel",
      .group = kRunGroup,
-     .help = "with --tp: norms and sums between such layers are parted along the sequence",
+     .help = "with --tp: split norms and sums between these layers along the sequence",
      .value = on_off_switch<&Request::parallel, &ParallelRequest::sequence_parallel>(),
-     .acts = {splits_operators, "no layer is parted: {} is among how many GPUs they are", "tp"}},
+     .record = {.name = "sequence_parallel"},
+     .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
     {.name = "rank",
      .group = kRunGroup,
-     .help = "which of the GPUs is looked at",
-     .default_text = "the one that needs most",
+     .help = "the GPU whose memory and time are shown",
+     .default_text = "one with the highest memory",
      .value = count_value<&Request::parallel, &ParallelRequest::rank>(0, kMostRanks),
      .axis = SweepAxis::kNone},
 };

@@ -42,9 +42,11 @@ std::optional<std::string> written_optimizer(const std::string& written) {
   return row ? std::optional<std::string>(row->name) : std::nullopt;
 }
 
-// Sources call every block "full"; their other words name no module, and are refused as such.
+// Sources call every block "full", and add to it; their other words name no module, and are refused
+// as such.
 std::optional<std::string> written_checkpoint(const std::string& written) {
-  return written == "full" ? "blocks" : written;
+  if (written == "every second layer") return "blocks/2";
+  return written == "full" || written.starts_with("full (") ? "blocks" : written;
 }
 
 // Half storage with fp32 arithmetic keeps the same bytes as half.
@@ -56,6 +58,10 @@ std::optional<std::string> written_precision(const std::string& written) {
 std::optional<std::string> written_version(const std::string& written) {
   const auto version = version_as_written(written);
   return version ? version->text() : "";
+}
+
+std::optional<std::string> written_stage(const std::string& written) {
+  return written == "0" ? "" : written;
 }
 
 std::optional<std::string> written_attention(const std::string& written) {
@@ -70,11 +76,18 @@ std::optional<std::string> written_recurrent(const std::string& written) {
 void write_nothing(JsonWriter&, const Request&) {}
 
 void write_batch(JsonWriter& out, const Request& from) {
-  if (from.batch) out.key("batch").integer(*from.batch * from.gpu_count * from.recipe.accumulate);
+  if (!from.batch) return;
+  const auto plan = plan_on(from.parallel, from.gpu_count);
+  const int64_t replicas = plan ? plan->mesh.replicas() : from.gpu_count;
+  out.key("batch").integer(*from.batch * replicas * from.recipe.accumulate);
 }
 
 void write_gpus(JsonWriter& out, const Request& from) {
   if (from.gpu_count > 1) out.key("n_gpus").integer(from.gpu_count);
+}
+
+void write_nodes(JsonWriter& out, const Request& from) {
+  if (from.nodes > 1) out.key("nodes").integer(from.nodes);
 }
 
 void write_image(JsonWriter& out, const Request& from) {

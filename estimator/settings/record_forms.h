@@ -18,12 +18,14 @@ std::optional<std::string> written_optimizer(const std::string& written);
 std::optional<std::string> written_checkpoint(const std::string& written);
 std::optional<std::string> written_precision(const std::string& written);
 std::optional<std::string> written_version(const std::string& written);    // version_as_written()
+std::optional<std::string> written_stage(const std::string& written);      // 0 shards nothing
 std::optional<std::string> written_attention(const std::string& written);  // others say nothing
 std::optional<std::string> written_recurrent(const std::string& written);  // "Yes", "No"
 
 void write_nothing(JsonWriter& out, const Request& from);    // who writes a record knows the card
 void write_batch(JsonWriter& out, const Request& from);      // of the whole run
 void write_gpus(JsonWriter& out, const Request& from);       // of all machines, where several
+void write_nodes(JsonWriter& out, const Request& from);      // where several
 void write_image(JsonWriter& out, const Request& from);      // [3, N, N]
 void write_sequence(JsonWriter& out, const Request& from);   // of the dimensions
 void write_framework(JsonWriter& out, const Request& from);  // and "framework_version"

@@ -102,7 +102,7 @@ class AnswerSettings {
     for (const SettingRow& row : plimsoll::settings()) names.push_back(underscored(row.name));
     const std::string near = nearest(member.key, names);
     return error("E304",
-                 fmt::format("'{}' is no setting{}", shortened(member.key, kQuotedColumns),
+                 fmt::format("'{}' is not a setting{}", shortened(member.key, kQuotedColumns),
                              near.empty() ? "" : fmt::format("; did you mean {}?", near)),
                  {file_, member.line, member.column, {}});
   }
@@ -158,16 +158,16 @@ Result<GivenSettings> settings_of_answer(const JsonValue& document, const std::s
   const JsonValue* const request = document.find("request");
   if (!form || !form->string() || *form->string() != kForm)
     return error("E330",
-                 fmt::format("the file is no answer of estimate: {} is not '{}'",
+                 fmt::format("the file is not an answer of estimate: {} is not '{}'",
                              form ? form->description() : "schema is missing and", kForm),
                  place, "plimsoll estimate MODEL --gpu ID --json > answer.json");
   if (!request || !request->members())
-    return error("E306", "the answer does not say what was asked: it has no request", place,
-                 "make it again with this version");
+    return error("E306", "the answer does not hold its request: it has no request", place,
+                 "create it again with this version");
   std::set<std::string> given;
   const JsonValue* const names = document.find("request_given");
   if (!names || !names->list())
-    return error("E306", "the answer does not say what was asked: it has no request_given", place);
+    return error("E306", "the answer does not hold its request: it has no request_given", place);
   for (const JsonValue& name : *names->list()) {
     if (!name.string())
       return error("E311", "request_given has names, found " + name.description(),

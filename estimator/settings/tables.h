@@ -19,6 +19,7 @@ inline constexpr int64_t kLargestCount = int64_t{1} << 31;
 
 std::span<const SettingRow> model_settings();
 std::span<const SettingRow> training_settings();
+std::span<const SettingRow> gradient_settings();
 std::span<const SettingRow> finetune_settings();
 std::span<const SettingRow> gpu_settings();
 std::span<const SettingRow> framework_settings();
@@ -26,8 +27,8 @@ std::span<const SettingRow> run_settings();
 std::span<const SettingRow> parallel_settings();
 
 // Why a verb makes no use of a setting.
-inline constexpr std::string_view kNoHost = "it says nothing of the host";
-inline constexpr std::string_view kNoRun = "it says nothing of a whole run";
+inline constexpr std::string_view kNoHost = "this answer does not depend on the host";
+inline constexpr std::string_view kNoRun = "this answer has no time of a whole run";
 inline constexpr std::string_view kOfRecords = "records say it themselves";
 // What records say.
 inline constexpr VerbRule kInRecords[] = {{"validate", kOfRecords, true}};

@@ -28,7 +28,7 @@ Result<int64_t> parse_count(std::string_view flag, std::string_view text, int64_
                                                    [](char c) { return c >= '0' && c <= '9'; });
   if (!digits) return refuse("");
   if (text.size() > 1 && text[0] == '0')
-    return refuse(": leading zeros are refused, since some tools read them as octal");
+    return refuse(": leading zeros are not allowed, because some tools read them as octal");
   const auto value = parse_number<int64_t>(text);
   if (!value || *value < low || *value > high) return refuse("");
   return *value;
@@ -61,7 +61,7 @@ Result<std::pair<std::string, std::string>> parse_assignment(std::string_view fl
                                                              std::string_view text) {
   const size_t at = text.find('=');
   if (at == std::string_view::npos || at == 0) {
-    return error("E105", fmt::format("{} takes NAME=VALUE, found '{}'", flag, shortened(text, 60)));
+    return error("E105", fmt::format("{} needs NAME=VALUE, found '{}'", flag, shortened(text, 60)));
   }
   return std::pair{std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
 }

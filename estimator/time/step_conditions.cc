@@ -83,6 +83,16 @@ LinkRates link_rates(const Link& link, int64_t members) {
   return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
 }
 
+// As one of the group's devices sees it: of its bytes each of the group in a machine sends a part,
+// over a port of its own or its share of the machine's, which groups beside it use too.
+LinkRates network_rates(const Platform& platform, const ExchangeGroup& group) {
+  LinkRates rates = link_rates(*platform.network, group.nodes);
+  const auto members = static_cast<double>(group.per_node);
+  const auto sharing = static_cast<double>(platform.gpu_count / platform.nodes);
+  rates.bandwidth *= platform.network->port_of_gpu ? members : members / sharing;
+  return rates;
+}
+
 void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
   input.devices = platform.gpu_count;
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
@@ -93,7 +103,7 @@ void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& inp
     if (group.per_node * group.nodes == 1) continue;
     rates = exchange_rates(link, group.per_node, platform.host);
     rates.card_memory = platform.device.bandwidth.value;
-    if (platform.network) rates.network = link_rates(*platform.network, group.nodes);
+    if (platform.network) rates.network = network_rates(platform, group);
   }
 }
 
@@ -127,25 +137,27 @@ LoaderKind loader_of(const ProgramRequest& program) {
 std::string host_basis(const Platform& platform, const ProgramRequest& program) {
   const Dispatch* dispatch = dispatch_on(platform);
   std::string text = fmt::format("host: {}", platform.host.id);
+  const bool rated = platform.host.id == kUnknownHost && platform.host.single_thread;
+  if (rated) text += fmt::format(" with a {}", platform.host.name);
   if (dispatch && dispatch->reference) {
     text +=
         fmt::format(", {} {:.2f} of a 3.7 GHz Skylake-SP thread",
-                    platform.host.single_thread ? "rated at" : "taken to be as old as the card:",
+                    platform.host.single_thread ? "rated at" : "assumed to be as old as the GPU:",
                     speed_of(platform));
   } else {
     text += ", fitted";
   }
   const LoaderKind kind = loader_of(program);
   if (kind == LoaderKind::kNone)
-    return text + fmt::format("; batches lie ready, no loader is in the time: {} or {} counts it",
+    return text + fmt::format("; data loading is not included; add it with {} or {}",
                               setting("workers", "N"), setting("loader"));
   if (!dispatch || !dispatch->loader)
     return text +
-           fmt::format("; what {} takes to load a sample is not known: no loader is in the time",
+           fmt::format("; the loading time of {} is unknown, so data loading is not included",
                        platform.framework.framework);
   const bool beside = dispatch->loader->beside;
-  return text + fmt::format("; loader {}, {}; decoding of files is not in it", name(kind),
-                            beside ? "in threads beside the step"
+  return text + fmt::format("; data loader {}, {}; decoding of files is not included", name(kind),
+                            beside ? "in threads in parallel with the step"
                             : program.workers.value_or(0) == 0
                                 ? "in the process that launches"
                                 : fmt::format("in {} processes", *program.workers));

@@ -85,7 +85,7 @@ struct TimeEstimate {
   std::optional<double> mfu;
   // Once through the samples that the request or the model's config tells, and --epochs times.
   std::optional<int64_t> epoch_ns, run_ns;
-  std::string provenance;  // "uncalibrated", "calibrated: ..."
+  std::string provenance;  // "uncalibrated", or see TimeContext::basis()
   std::string evidence;    // what most of it was measured on, see Evidence: "card", ...
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
@@ -97,7 +97,7 @@ inline void describe_host(Fields& f, TimeEstimate& t) {
   f("single_thread", t.single_thread,
     {.meaning = "speed of one thread, Skylake-SP at 3.7 GHz being 1", .low = 0});
   f("launches_ns", t.host_ns);
-  f("step_ns", t.framework_ns, "the framework's own terms");
+  f("step_ns", t.framework_ns, "the framework's work for each step");
   f("loader_ns", t.loader_ns, "of loading the next batch what the step waits for");
   f("copy_ns", t.input_copy_ns);
   f("loader", t.loader, {.meaning = "none: no loader is in the figure", .words = kLoaders});
@@ -119,7 +119,7 @@ inline void describe(Fields& f, TimeEstimate& t) {
   f("cpu_utilisation", t.cpu_utilisation);
   f("pcie_bytes", t.pcie_bytes);
   f("host_bound", t.host_bound,
-    "launches, the framework's own terms and the loader take longer than the device's work");
+    "launches, the framework's work for each step and the loader take longer than the GPU's work");
   f("input_bound", t.input_bound, "loader and input copy take longer than all else");
   f.object("host", [&] { describe_host(f, t); },
            {.meaning = "what the host's side of the step consists of"});

@@ -152,8 +152,8 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   return t;
 }
 
-// Of all samples in turn; nothing where nobody says how many there are, or where nanoseconds do not
-// count so far: what nobody asked for is no fault. A forward pass alone is no part of an epoch.
+}  // namespace
+
 std::optional<double> epoch_seconds(const CompiledModel& model, const ProgramRequest& program,
                                     double whole_batch, double step_seconds) {
   constexpr double kMost = 9e9;
@@ -164,8 +164,6 @@ std::optional<double> epoch_seconds(const CompiledModel& model, const ProgramReq
   const double seconds = std::ceil(static_cast<double>(samples) / whole_batch) * step_seconds;
   return asked || seconds < kMost ? std::optional(seconds) : std::nullopt;
 }
-
-}  // namespace
 
 double highest_flops(const BoundStep& bound, const DeviceRates& rates) {
   double highest = rates.peak_of(Arithmetic::kF32);

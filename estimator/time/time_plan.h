@@ -1,6 +1,7 @@
 // TimePlan: what a step's launches cost on a platform, kernel by kernel, and the step made of them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ double highest_flops(const BoundStep& bound, const DeviceRates& rates);
 
 // Whether all its times fit 64 bits of nanoseconds, 292 years.
 bool countable(const TimeEstimate& time);
+
+// Of all samples in turn; nothing where nobody says how many there are, or where nanoseconds do not
+// count so far: what nobody asked for is no fault. A forward pass alone is no part of an epoch.
+std::optional<double> epoch_seconds(const CompiledModel& model, const ProgramRequest& program,
+                                    double whole_batch, double step_seconds);
 
 // `bound`: the model's step at `binding`.
 TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,

@@ -27,7 +27,7 @@ Result<void> check(const NamedFile& file, const NamedFile& other) {
   return error("E114",
                fmt::format("{} and {} name one file", setting(file.setting, file.path),
                            setting(other.setting, other.path)),
-               {}, "each needs a file of its own");
+               {}, "give each a different file");
 }
 
 }  // namespace

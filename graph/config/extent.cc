@@ -18,7 +18,7 @@ std::optional<Dim> written(const JsonValue& value, std::string_view key,
   }
   if (number && std::trunc(number->real) == number->real && std::abs(number->real) < kExact) {
     const auto exact = static_cast<int64_t>(number->real);
-    object.warn("W301", fmt::format("\"{}\" is {}; taken as {}", key, number->text, exact), value);
+    object.warn("W301", fmt::format("\"{}\" is {}; read as {}", key, number->text, exact), value);
     return exact;
   }
   if (!value.string()) {

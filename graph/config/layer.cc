@@ -198,6 +198,12 @@ TensorId Layer::parameter(std::string_view name, Shape shape, DType dtype) {
   return builder_.add_parameter(path + "." + std::string(name), std::move(shape), dtype);
 }
 
+TensorId Layer::buffer(std::string_view name, Shape shape, DType dtype) {
+  const TensorId made = parameter(name, std::move(shape), dtype);
+  builder_.graph().tensors[made].buffer = true;
+  return made;
+}
+
 TensorId Layer::shared_weight(const std::string& layer) {
   const TensorId found = builder_.find_parameter(layer + ".weight");
   if (found == kNoTensor) {
@@ -242,7 +248,7 @@ void Layer::expect_extent(std::string_view name, const Dim& found) {
   if (a && b && *a == *b) return;
   fail_at(
       name, "E342",
-      fmt::format("layer '{}' (line {}) says \"{}\" is {}, but its input is {}", path,
+      fmt::format("layer '{}' (line {}) has \"{}\": {}, but its input is {}", path,
                   object_.value().line, name, wanted.text(), builder_.describe_tensor(input())));
 }
 

@@ -57,7 +57,7 @@ std::string layer_name(JsonObject& object, size_t index, const Scope& scope) {
                 value);
   } else if (const auto first = scope.named.find(*given);
              first != scope.named.end() && !first->second.absent) {
-    object.fail("E340", fmt::format("'{}' is taken, at line {}", *given, first->second.line),
+    object.fail("E340", fmt::format("'{}' is already used, at line {}", *given, first->second.line),
                 value);
   }
   return *given;

@@ -42,9 +42,24 @@ constexpr Key kAttendKeys[] = {
     {"softcap", KeyKind::kFlag, "false", "scores go through a tanh that caps them"},
     {"softmax", KeyKind::kChoice, "fp32", "the type that separate code takes the softmax in", 1,
      "fp32|stored"},
+    {"scores", KeyKind::kChoice, "stored",
+     "the type that separate code takes the products of queries and keys in", 1, "stored|fp32"},
+    {"masked", KeyKind::kFlag, "false", "code that makes a mask whether it is needed or not"},
+    {"alibi", KeyKind::kChoice, "none",
+     "a line for each head, the last input, that is added to the scores; or that their product, of "
+     "all heads of all samples at once, is added into",
+     1, "none|added|product"},
+    {"sinks", KeyKind::kFlag, "false",
+     "learned scores, one for each head, of a key that has no value"},
     {"groups", KeyKind::kFlag, "true", "code that repeats keys and values for all query heads"},
     {"latent", KeyKind::kInteger, "0",
      "features that a cache of positions keeps in place of keys and values; 0: it keeps those", 0},
+};
+
+constexpr Key kAlibiKeys[] = {
+    {"heads", KeyKind::kInteger, kRequired, "heads"},
+    {"length", KeyKind::kExtent, kRequired, "positions"},
+    {"each", KeyKind::kFlag, "false", "lines of each sample, in the model's type; else in 32 bits"},
 };
 
 struct Heads {
@@ -249,8 +264,23 @@ std::vector<TensorId> join_heads(Layer& layer) {
 std::vector<TensorId> attend(Layer& layer) {
   std::vector<TensorId> inputs;
   for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  const std::string alibi = layer.text("alibi");
+  TensorId line = kNoTensor;
+  if (alibi != "none") {
+    line = inputs.back();
+    inputs.pop_back();
+  }
+  if (layer.flag("sinks") || alibi == "added") {
+    inputs.resize(5, kNoTensor);
+    if (layer.flag("sinks"))
+      inputs[4] = layer.parameter("sinks", {layer.extent_of(layer.input(), 1)});
+    if (alibi == "added") inputs.push_back(line);
+  }
   return {layer.composite("Attention", std::move(inputs),
                           {{"code", std::string("transformers")},
+                           {"by_rows", int64_t{alibi == "product"}},
+                           {"wide_scores", int64_t{layer.text("scores") == "fp32"}},
+                           {"masked", int64_t{layer.flag("masked")}},
                            {"causal", int64_t{layer.flag("causal")}},
                            {"dropout", layer.real("dropout")},
                            {"window", layer.integer("window")},
@@ -258,6 +288,25 @@ std::vector<TensorId> attend(Layer& layer) {
                            {"wide", int64_t{layer.text("softmax") == "fp32"}},
                            {"latent", layer.integer("latent")},
                            {"grouped", int64_t{layer.flag("groups")}}})};
+}
+
+// build_mpt_alibi_tensor(), BloomModel.forward(): slopes times distances.
+std::vector<TensorId> alibi(Layer& layer) {
+  const Dim heads = layer.integer("heads"), length = layer.extent("length");
+  const TensorId slopes = layer.node("ConstantOfShape", {layer.constant({heads, Dim(1), Dim(1)})});
+  const TensorId distances = layer.node("ConstantOfShape", {layer.constant({length})});
+  const TensorId lines = layer.node("Mul", {layer.cast(slopes, Layer::Cast::kWidens), distances});
+  if (!layer.flag("each")) return {lines};
+  const TensorId all = layer.node(
+      "Tile", {lines, layer.constant({layer.extent_of(layer.input(), 0), Dim(1), Dim(1)})});
+  return {layer.cast(all, Layer::Cast::kNarrows)};
+}
+
+std::vector<TensorId> causal_mask(Layer& layer) {
+  const Dim samples = layer.extent_of(layer.input(), 0), steps = layer.extent_of(layer.input(), 1);
+  const TensorId numbers =
+      layer.node("ConstantOfShape", {layer.constant({samples, Dim(1), steps, steps})});
+  return {layer.node("Cast", {numbers}, {{"to", int64_t{9}}})};  // ONNX's BOOL
 }
 
 std::vector<TensorId> additive_scores(Layer& layer) {
@@ -272,8 +321,15 @@ constexpr LayerType kAttentionLayers[] = {
      "torch.nn.MultiheadAttention of [N, S, E]; inputs query, memory; outputs y, weights (:1)"},
     {"heads", 1, 1, kHeadsKeys, heads, "[N, S, H*D] seen as [N, H, S, D]"},
     {"join_heads", 1, 1, {}, join_heads, "[N, H, S, D] as [N, S, H*D]"},
-    {"attend", 3, 4, kAttendKeys, attend,
-     "attention without projections; inputs query [N, H, S, D], key, value, mask"},
+    {"attend", 3, 5, kAttendKeys, attend,
+     "attention without projections; inputs query [N, H, S, D], key, value, mask, alibi"},
+    {"alibi", 1, 1, kAlibiKeys, alibi, "lines [heads, 1, length] of distances from each key"},
+    {"causal_mask",
+     1,
+     1,
+     {},
+     causal_mask,
+     "what positions of [N, S, ...] do not see: [N, 1, S, S]"},
     {"additive_scores",
      2,
      2,

@@ -16,12 +16,16 @@ constexpr Key kRouterKeys[] = {
     {"normalised", KeyKind::kFlag, "true", "the chosen ones' scores sum to 1"},
     {"stored", KeyKind::kFlag, "true", "scores go back to the model's type"},
     {"bias", KeyKind::kFlag, "false", "the product has an offset"},
-    {"of_chosen", KeyKind::kFlag, "false", "the softmax is of the chosen scores alone"},
+    {"of_chosen", KeyKind::kFlag, "false", "the softmax is only over the chosen scores"},
 };
 constexpr Key kExpertsKeys[] = {
     {"experts", KeyKind::kInteger, kRequired, "experts"},
     {"inner", KeyKind::kExtent, kRequired, "features inside"},
     {"activation", KeyKind::kChoice, "silu", "of the gate", 1, "silu|gelu|relu"},
+    {"gate", KeyKind::kChoice, "halves", "the first half, or every other feature, clamped", 1,
+     "halves|clamped"},
+    {"transposed", KeyKind::kFlag, "false", "matrices have a row for each input"},
+    {"bias", KeyKind::kFlag, "false", "the products have offsets"},
 };
 
 TensorId softmax_of(Layer& layer, TensorId x) {
@@ -52,6 +56,10 @@ std::vector<TensorId> router(Layer& layer) {
   if (!sigmoid && !late) scores = softmax_of(layer, layer.cast(scores, Layer::Cast::kWidens));
   Node choice;
   choice.op = "TopK";
+  if (sigmoid) {  // an offset that balances the experts, which no gradient reaches
+    const TensorId offset = layer.buffer("e_score_correction_bias", {experts});
+    scores = layer.node("Add", {scores, offset});
+  }
   choice.inputs = {scores, layer.constant({layer.integer("chosen")})};
   const std::vector<TensorId> chosen = layer.nodes(std::move(choice), 2);
   TensorId best = chosen[0];
@@ -68,6 +76,58 @@ TensorId activated(Layer& layer, TensorId x) {
   return layer.node(word == "gelu" ? "Gelu" : "Relu", {x});
 }
 
+// What is sorted by groups: the group of each row, where each group ends, how many there are.
+struct Groups {
+  TensorId of_rows, ends;
+  Dim count;
+};
+
+// x [S, in] -> [S, out], by the matrix and the offset of each row's group, which is added in place.
+TensorId project(Layer& layer, const Groups& groups, const std::string& name, TensorId x,
+                 const Dim& out) {
+  const Dim in = layer.extent_of(x, -1);
+  const bool transposed = layer.flag("transposed");
+  TensorId weight = layer.parameter(
+      name, transposed ? Shape{groups.count, in, out} : Shape{groups.count, out, in});
+  if (transposed)
+    weight = layer.node("Transpose", {weight}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  const TensorId y = layer.composite("GroupedLinear", {x, weight, groups.ends});
+  if (!layer.flag("bias")) return y;
+  const TensorId offsets = layer.parameter(name + "_bias", {groups.count, out});
+  Node sum;
+  sum.op = "Add";
+  sum.inputs = {y, layer.composite("Index", {offsets, groups.of_rows})};
+  sum.notes.in_place = 1;
+  return layer.nodes(std::move(sum), 1)[0];
+}
+
+// GPT-OSS: every other feature is a gate; both parts are clamped (modeling_gpt_oss.py,
+// GptOssExperts._apply_gate()).
+TensorId clamped(Layer& layer, TensorId both) {
+  const Dim all = layer.extent_of(both, -1);
+  const auto every_other = [&](const Dim& from) {
+    return layer.node("Slice", {both, layer.constant({from}), layer.constant({all}),
+                                layer.constant({-1}), layer.constant({2})});
+  };
+  const TensorId gate = every_other(0), up = every_other(1);
+  const TensorId low = layer.node("Clip", {gate, kNoTensor, layer.scalar(7)});
+  const TensorId middle = layer.node("Clip", {up, layer.scalar(-7), layer.scalar(7)});
+  const TensorId share = layer.node("Sigmoid", {layer.node("Mul", {low, layer.scalar(1.702)})});
+  const TensorId glu = layer.node("Mul", {low, share});
+  return layer.node("Mul", {layer.node("Add", {middle, layer.scalar(1)}), glu});
+}
+
+// Two halves, of which one is a gate.
+TensorId gated(Layer& layer, TensorId both, const Dim& inner) {
+  if (layer.text("gate") == "clamped") return clamped(layer, both);
+  Node halves;
+  halves.op = "Split";
+  halves.attributes.set("axis", int64_t{-1});
+  halves.inputs = {both, layer.constant({inner, inner})};
+  const std::vector<TensorId> parts = layer.nodes(std::move(halves), 2);
+  return layer.node("Mul", {activated(layer, parts[0]), parts[1]});
+}
+
 // x [T, H], scores [T, k] and experts [T, k] of each token.
 std::vector<TensorId> experts(Layer& layer) {
   const TensorId x = layer.input();
@@ -77,24 +137,20 @@ std::vector<TensorId> experts(Layer& layer) {
   const Dim count = layer.integer("experts");
   const auto flat = [&](TensorId t) { return layer.node("Reshape", {t, layer.constant({pairs})}); };
   const TensorId number = layer.constant_scalar(1);
+  const TensorId of_rows = layer.node("Add", {flat(layer.input(2)), number});
   const TensorId order = layer.node("Add", {flat(layer.input(2)), number});
   const TensorId rows = layer.node("Div", {order, number});
-  const TensorId sorted = layer.node("Gather", {x, rows}, {{"axis", int64_t{0}}});
-  const TensorId scores =
-      layer.node("Gather", {flat(layer.input(1)), order}, {{"axis", int64_t{0}}});
-  const TensorId up = layer.parameter("gate_up_proj", {count, Dim(2) * inner, size});
-  Node halves;
-  halves.op = "Split";
-  halves.attributes.set("axis", int64_t{-1});
-  halves.inputs = {layer.composite("GroupedLinear", {sorted, up}), layer.constant({inner, inner})};
-  const std::vector<TensorId> parts = layer.nodes(std::move(halves), 2);
-  const TensorId gated = layer.node("Mul", {activated(layer, parts[0]), parts[1]});
-  const TensorId down = layer.parameter("down_proj", {count, size, inner});
-  const TensorId made = layer.composite("GroupedLinear", {gated, down});
+  const TensorId sorted = layer.composite("Index", {x, rows});
+  const TensorId scores = layer.composite("Index", {flat(layer.input(1)), order});
+  const TensorId ends =
+      layer.composite("GroupOffsets", {of_rows}, {{"groups", layer.integer("experts")}});
+  const Groups groups{of_rows, ends, count};
+  const TensorId both = project(layer, groups, "gate_up_proj", sorted, Dim(2) * inner);
+  const TensorId made = project(layer, groups, "down_proj", gated(layer, both, inner), size);
   const TensorId column = layer.node("Unsqueeze", {scores, layer.constant({-1})});
   const TensorId weighted = layer.node("Mul", {made, column});
   const TensorId back = layer.node("Add", {order, number});
-  const TensorId ordered = layer.node("Gather", {weighted, back}, {{"axis", int64_t{0}}});
+  const TensorId ordered = layer.composite("Index", {weighted, back});
   const TensorId apart = layer.node("Reshape", {ordered, layer.constant({tokens, chosen, size})});
   return {layer.cast(sum_of(layer, apart, 1, false), Layer::Cast::kNarrows)};
 }

@@ -20,6 +20,7 @@ constexpr Key kSliceKeys[] = {
 constexpr Key kSelectKeys[] = {
     {"axis", KeyKind::kInteger, kRequired, "axis, which goes away", kAnyInteger},
     {"index", KeyKind::kInteger, kRequired, "index; negative counts from the end", kAnyInteger},
+    {"listed", KeyKind::kFlag, "false", "by a list of it alone: a copy, and the axis stays"},
 };
 constexpr Key kReshapeKeys[] = {
     {"shape", KeyKind::kShape, kRequired, "new extents; 0 keeps one, -1 is what is left", -1}};
@@ -44,7 +45,7 @@ constexpr Key kReduceKeys[] = {
 constexpr Key kShapeKeys[] = {{"shape", KeyKind::kShape, kRequired, "extents", 0}};
 constexpr Key kBufferKeys[] = {
     {"shape", KeyKind::kShape, kRequired, "extents", 0},
-    {"dtype", KeyKind::kChoice, "i64", "of its elements", 1, "i64|bool"},
+    {"dtype", KeyKind::kChoice, "i64", "of its elements", 1, "i64|bool|f32"},
 };
 constexpr Key kRoiKeys[] = {
     {"size", KeyKind::kIntegers, kRequired, "output height and width"},
@@ -87,6 +88,11 @@ std::vector<TensorId> slice(Layer& layer) {
 }
 
 std::vector<TensorId> select(Layer& layer) {
+  if (layer.flag("listed")) {
+    const TensorId list = layer.node("ConstantOfShape", {layer.constant({1})});
+    const TensorId indices = layer.node("Cast", {list}, {{"to", int64_t{7}}});  // ONNX's INT64
+    return {layer.node("Gather", {layer.input(), indices}, {{"axis", layer.integer("axis")}})};
+  }
   const TensorId index = layer.constant_scalar(layer.integer("index"));
   return {layer.node("Gather", {layer.input(), index}, {{"axis", layer.integer("axis")}})};
 }
@@ -148,7 +154,15 @@ std::vector<TensorId> weight(Layer& layer) {
 
 std::vector<TensorId> buffer(Layer& layer) {
   const DType type = *dtype_from_short_name(layer.text("dtype"));
-  return {layer.node("Identity", {layer.parameter("buffer", layer.shape("shape"), type)})};
+  return {layer.node("Identity", {layer.buffer("buffer", layer.shape("shape"), type)})};
+}
+
+std::vector<TensorId> in_order(Layer& layer) {
+  return {layer.composite("Contiguous", {layer.input()})};
+}
+
+std::vector<TensorId> rows(Layer& layer) {
+  return {layer.composite("Index", {layer.input(0), layer.input(1)})};
 }
 
 std::vector<TensorId> zeros(Layer& layer) {
@@ -182,6 +196,8 @@ constexpr LayerType kMovementLayers[] = {
     {"expand", 1, 1, kShapeKeys, expand, "repeats along axes of extent 1"},
     {"parameter", 0, 0, kShapeKeys, weight, "a trained tensor"},
     {"buffer", 0, 0, kBufferKeys, buffer, "numbers that a module keeps and nobody trains"},
+    {"contiguous", 1, 1, {}, in_order, "a copy in the order of its axes, where it does not lie so"},
+    {"rows", 2, 2, {}, rows, "those of the first input that the second, whole numbers, says"},
     {"zeros", 0, 0, kShapeKeys, zeros, "a constant made in every step"},
     {"roi_align", 3, 3, kRoiKeys, roi_align,
      "features of boxes; inputs features, boxes [K,4], image of each box [K]"},

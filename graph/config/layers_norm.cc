@@ -28,12 +28,13 @@ constexpr Key kInstanceKeys[] = {
 constexpr Key kRmsKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-6", "added to the mean square"},
     {"fused", KeyKind::kFlag, "false",
-     "one operator, as torch.nn.RMSNorm; else in pieces, as models' own code has it"},
+     "one operator, as torch.nn.RMSNorm; else separate operators, as in the code of models"},
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"style", KeyKind::kChoice, "plain",
      "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
-     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma)",
-     1, "plain|llama|wide|gemma"},
+     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma); the root and "
+     "what it divides (T5)",
+     1, "plain|llama|wide|gemma|t5"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -90,6 +91,18 @@ std::vector<TensorId> instance_norm(Layer& layer) {
                      {{"epsilon", layer.real("epsilon")}})};
 }
 
+// T5's (modeling_t5.py, T5LayerNorm): x itself is multiplied, not its wide copy.
+std::vector<TensorId> t5_norm(Layer& layer) {
+  const TensorId x = layer.input();
+  const TensorId square = layer.node("Pow", {layer.cast(x, Layer::Cast::kWidens), layer.scalar(2)});
+  const TensorId mean =
+      layer.node("ReduceMean", {square, layer.constant({-1})}, {{"keepdims", int64_t{1}}});
+  const TensorId root =
+      layer.composite("Rsqrt", {layer.node("Add", {mean, layer.scalar(layer.real("epsilon"))})});
+  const TensorId y = layer.cast(layer.node("Mul", {x, root}), Layer::Cast::kNarrows);
+  return {layer.node("Mul", {layer.parameter("weight", {layer.extent_of(x, -1)}), y})};
+}
+
 // Normalised in single precision, whatever the model's type is.
 std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
   const TensorId wide = layer.cast(layer.input(), Layer::Cast::kWidens);
@@ -107,6 +120,7 @@ std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
 
 std::vector<TensorId> rms_norm(Layer& layer) {
   const std::string style = layer.text("style");
+  if (style == "t5") return t5_norm(layer);
   if (style != "plain" || !layer.flag("affine")) return wide_rms_norm(layer, style);
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   if (layer.flag("fused")) {
@@ -149,7 +163,7 @@ constexpr LayerType kNormLayers[] = {
      1,
      {},
      layer_norm_in_operators,
-     "the same of the last axis with a scale alone, operator by operator"},
+     "the same over the last axis with only a scale, operator by operator"},
     {"group_norm", 1, 1, kGroupKeys, group_norm, "normalises groups of channels of each sample"},
     {"instance_norm", 1, 1, kInstanceKeys, instance_norm, "normalises each channel of each sample"},
     {"rms_norm", 1, 1, kRmsKeys, rms_norm, "divides by the root mean square of the last axis"},

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Key kOnnxKeys[] = {
     {"op", KeyKind::kName, kRequired, "the operator's ONNX name"},
-    {"domain", KeyKind::kName, kOptional, "its domain; ONNX's own where absent"},
+    {"domain", KeyKind::kName, kOptional, "its domain; if absent, ONNX's"},
     {"attributes", KeyKind::kObject, kOptional, "numbers, strings and lists of one of them"},
     {"parameters", KeyKind::kList, kOptional,
      "trained tensors after the inputs: {\"name\": \"weight\", \"shape\": [8, 4]}"},

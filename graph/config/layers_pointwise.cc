@@ -16,8 +16,9 @@ constexpr Key kPreluKeys[] = {
 constexpr Key kEluKeys[] = {{"alpha", KeyKind::kReal, "1", "limit below 0"}};
 constexpr Key kGeluKeys[] = {
     {"approximate", KeyKind::kChoice, "none",
-     "the formula; \"pieces\" is that of tanh, an operator each, as GPT-2's code has it", 1,
-     "none|tanh|pieces"}};
+     "the formula; \"pieces\" is that of tanh, an operator each, as GPT-2's code has it; "
+     "\"function\" the same with a backward pass of its own, as BLOOM's has it",
+     1, "none|tanh|pieces|function"}};
 constexpr Key kDropoutKeys[] = {{"rate", KeyKind::kRate, "0.5", "share of elements set to 0"}};
 constexpr Key kAxisKeys[] = {{"axis", KeyKind::kInteger, "-1", "axis", kAnyInteger}};
 constexpr Key kGluKeys[] = {
@@ -93,6 +94,8 @@ std::vector<TensorId> gelu_in_pieces(Layer& layer) {
 
 std::vector<TensorId> gelu(Layer& layer) {
   if (layer.text("approximate") == "pieces") return gelu_in_pieces(layer);
+  if (layer.text("approximate") == "function")
+    return {layer.composite("BloomGelu", {layer.input()})};
   return {layer.node("Gelu", {layer.input()}, {{"approximate", layer.text("approximate")}})};
 }
 

@@ -11,6 +11,7 @@ namespace {
 constexpr Key kTableKeys[] = {
     {"size", KeyKind::kExtent, kRequired, "features of a head that turn"},
     {"wide", KeyKind::kFlag, "false", "they stay in 32 bits in a model of 16"},
+    {"halves", KeyKind::kFlag, "false", "a number for both halves of a head"},
 };
 constexpr Key kPositionsKeys[] = {
     {"whole", KeyKind::kFlag, "false", "a row for each sample; else one for all"},
@@ -23,6 +24,9 @@ constexpr Key kPositionsKeys[] = {
 constexpr Key kRotaryKeys[] = {
     {"size", KeyKind::kExtent, kOptional, "features of a head that turn; all where absent"},
     {"pairs", KeyKind::kFlag, "false", "neighbours turn together; else one of each half"},
+    {"halves", KeyKind::kFlag, "false", "code that turns each half by itself and joins them"},
+    {"doubled", KeyKind::kFlag, "false", "tables have a number for both of a pair: it is repeated"},
+    {"heads_axis", KeyKind::kInteger, "1", "where x has its heads", 1},
     {"joined", KeyKind::kFlag, "false",
      "code that joins it with what stays, even with nothing: a copy"},
     {"wide", KeyKind::kChoice, "none",
@@ -50,6 +54,13 @@ std::vector<TensorId> positions(Layer& layer) {
   return {layer.node("Expand", {numbers, layer.constant({samples, steps})})};
 }
 
+// Whole numbers [S, S], one for each pair of positions of x [N, S, ...].
+std::vector<TensorId> relative_positions(Layer& layer) {
+  const Dim steps = layer.extent_of(layer.input(), 1);
+  const TensorId ones = layer.node("ConstantOfShape", {layer.constant({steps, steps})});
+  return {layer.node("Cast", {ones}, {{"to", int64_t{7}}})};  // ONNX's INT64
+}
+
 // Cosines and sines [1, S, size] of the positions of x [N, S, ...].
 std::vector<TensorId> rotary_table(Layer& layer) {
   const Dim steps = layer.extent_of(layer.input(), 1);
@@ -61,7 +72,9 @@ std::vector<TensorId> rotary_table(Layer& layer) {
   const TensorId wide =
       layer.flag("wide") ? layer.cast(positions, Layer::Cast::kWidens) : positions;
   const TensorId angles = layer.node("Mul", {wide, frequencies});
-  const TensorId both = layer.node("Concat", {angles, angles}, {{"axis", int64_t{-1}}});
+  const TensorId both = layer.flag("halves")
+                            ? angles
+                            : layer.node("Concat", {angles, angles}, {{"axis", int64_t{-1}}});
   const TensorId cos = layer.node("Mul", {layer.node("Cos", {both}), layer.scalar(1)});
   const TensorId sin = layer.node("Mul", {layer.node("Sin", {both}), layer.scalar(1)});
   return {cos, sin};
@@ -88,6 +101,34 @@ TensorId rotated(Layer& layer, TensorId x, const Dim& size) {
   return layer.node("Reshape", {both, layer.constant(shape)});
 }
 
+// A table [1, S, size] as x reads it, with an axis for its heads.
+TensorId for_all_heads(Layer& layer, TensorId given) {
+  TensorId table = layer.node("Unsqueeze", {given, layer.constant({layer.integer("heads_axis")})});
+  if (!layer.flag("doubled")) return table;
+  Shape shape = layer.shape_of(table);
+  shape.emplace_back(2);
+  table = layer.node("Unsqueeze", {table, layer.constant({-1})});
+  table = layer.node("Expand", {table, layer.constant(shape)});
+  shape.pop_back();
+  shape.back() = shape.back() * Dim(2);
+  return layer.node("Reshape", {table, layer.constant(shape)});
+}
+
+// Each half times the cosine, and the other one times the sine.
+TensorId rotated_halves(Layer& layer, TensorId x, const Dim& size, TensorId cos, TensorId sin) {
+  const Dim half = floor_div(size, 2);
+  const TensorId first = part(layer, x, 0, half), second = part(layer, x, half, size);
+  const auto times = [&](TensorId a, TensorId b) { return layer.node("Mul", {a, b}); };
+  const TensorId left = layer.node("Sub", {times(first, cos), times(second, sin)});
+  const TensorId right = layer.node("Add", {times(second, cos), times(first, sin)});
+  return layer.node("Concat", {left, right}, {{"axis", int64_t{-1}}});
+}
+
+TensorId rotated_whole(Layer& layer, TensorId x, const Dim& size, TensorId cos, TensorId sin) {
+  return layer.node(
+      "Add", {layer.node("Mul", {x, cos}), layer.node("Mul", {rotated(layer, x, size), sin})});
+}
+
 // x [N, heads, S, D], cosines and sines [1, S, size].
 std::vector<TensorId> rotary(Layer& layer) {
   const std::string wide = layer.text("wide");
@@ -96,12 +137,12 @@ std::vector<TensorId> rotary(Layer& layer) {
   const Dim whole = layer.extent_of(x, -1);
   const Dim size = layer.has("size") ? layer.extent("size") : whole;
   const bool all = size == whole;
-  const TensorId cos = layer.node("Unsqueeze", {layer.input(1), layer.constant({1})});
-  const TensorId sin = layer.node("Unsqueeze", {layer.input(2), layer.constant({1})});
+  const TensorId cos = for_all_heads(layer, layer.input(1));
+  const TensorId sin = for_all_heads(layer, layer.input(2));
   const TensorId turns = all ? x : part(layer, x, 0, size);
   const TensorId stays = all ? kNoTensor : part(layer, x, size, whole);
-  const TensorId sum = layer.node("Add", {layer.node("Mul", {turns, cos}),
-                                          layer.node("Mul", {rotated(layer, turns, size), sin})});
+  const TensorId sum = layer.flag("halves") ? rotated_halves(layer, turns, size, cos, sin)
+                                            : rotated_whole(layer, turns, size, cos, sin);
   const TensorId y = wide == "none" ? sum : layer.cast(sum, Layer::Cast::kNarrows);
   if (all && layer.flag("joined")) return {layer.composite("Contiguous", {y})};
   if (all) return {y};
@@ -111,6 +152,12 @@ std::vector<TensorId> rotary(Layer& layer) {
 constexpr LayerType kRotaryLayers[] = {
     {"positions", 1, 1, kPositionsKeys, positions,
      "the numbers [1, S] of the positions of [N, S, ...]"},
+    {"relative_positions",
+     1,
+     1,
+     {},
+     relative_positions,
+     "whole numbers [S, S] of the distances between positions of [N, S, ...]"},
     {"rotary_table", 1, 1, kTableKeys, rotary_table,
      "cosines and sines (:1) of the positions of [N, S, ...]"},
     {"rotary", 3, 3, kRotaryKeys, rotary,

@@ -4,6 +4,14 @@
 namespace plimsoll::eager {
 namespace {
 
+// One for each sample and key, in the type of the weights, which autocast leaves at 32 bits: what
+// it is added to is widened (modeling_bert.py of transformers 4.16, get_extended_attention_mask;
+// modeling.py of NVIDIA's BERT).
+Value mask_of_padding(Machine& m, const Value& q, const Value& k) {
+  if (!m.autocast()) return m.host(q.dtype(), {});
+  return m.allocate(DType::kFloat32, {q.sizes()[0], Dim(1), Dim(1), k.sizes()[k.rank() - 2]});
+}
+
 // Product of q and k, mask, softmax, dropout, product with v: the operators that PyTorch puts in
 // place of the one (_scaled_dot_product_attention_math), which scales q and k and later in 32 bits
 // hands out the weights in the type that it was given; or the model's own, of before there was the
@@ -22,7 +30,7 @@ Value separate(Machine& m, const AttentionOperands& given, const AttentionOption
   const bool in_scores = options.scaled && !operands;
   const Value scaled_q = operands ? mul(m, q, number) : q;
   Value mask = given.mask;
-  if (!mask.defined() && options.padded && in_scores) mask = number;
+  if (!mask.defined() && options.padded && in_scores) mask = mask_of_padding(m, q, k);
   if (!mask.defined() && options.causal)
     mask = widens ? fill(m, q.dtype(), {q.sizes()[q.rank() - 2], k.sizes()[k.rank() - 2]}) : number;
   const Value flipped = transpose(m, k, k.rank() - 2, k.rank() - 1);
@@ -202,9 +210,12 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
                    {0});
   }
   const AttentionCode code = m.policy().attention.code;
-  // PyTorch's operator caps no scores: such models run theirs one by one.
+  // PyTorch's operator caps no scores and has neither sinks nor alibi: such models run theirs one
+  // by one.
+  const bool unlike =
+      given.softcap || given.sinks.defined() || given.alibi.defined() || given.by_rows;
   const bool in_operators =
-      code == AttentionCode::kEager || (given.softcap && code != AttentionCode::kFlash);
+      code == AttentionCode::kEager || (unlike && code != AttentionCode::kFlash);
   if (in_operators && given.transformers)
     return attention_in_operators(m, {query, key, value, bias}, given);
   AttentionOptions options = given;
@@ -212,7 +223,11 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
                       to_autocast(m, bias)};
   if (code == AttentionCode::kFlash) return flash(m, o, options);
   if (given.transformers) o = attention_operands(m, o, options);
-  const auto form = code == AttentionCode::kEager ? std::nullopt : attention_form(m, o, options);
+  // Fewer heads of keys than of queries, without saying so to the operator.
+  const bool uneven =
+      given.transformers && !given.grouped && !m.decider().equal(query.sizes()[1], key.sizes()[1]);
+  const auto form =
+      code == AttentionCode::kEager || uneven ? std::nullopt : attention_form(m, o, options);
   if (!form) {
     if (code == AttentionCode::kEager || !m.policy().attention.separate_by_operator)
       return separate(m, o, options);

@@ -8,9 +8,38 @@ namespace {
 // sdpa_attention.py, use_gqa_in_sdpa(): wider heads fall back to separate products.
 constexpr int64_t kWidestGroupedHead = 256;
 
-bool is_windowed(Machine& m, const AttentionOperands& o, const AttentionOptions& options) {
+bool is_masked(Machine& m, const AttentionOperands& o, const AttentionOptions& options) {
+  if (options.masked) return true;
   if (options.window == 0) return false;
   return !m.decider().less(o.k.sizes()[2], Dim(options.window));
+}
+
+// Bloom's (modeling_bloom.py, BloomAttention): each head of each sample is a matrix of its own, and
+// alibi is in the product.
+Value attention_by_rows(Machine& m, const AttentionOperands& o, const AttentionOptions& options) {
+  const Shape q = o.q.sizes(), k = o.k.sizes();
+  const Dim heads = q[0] * q[1];
+  const auto rows = [&](const Value& x) {
+    return reshape(m, x, {heads, x.sizes()[2], x.sizes()[3]});
+  };
+  const Value queries = rows(o.q), keys = transpose(m, rows(o.k), 1, 2), values = rows(o.v);
+  Value scores = view(m, bmm(m, queries, keys), {q[0], q[1], q[2], k[2]});
+  scores = add(m, scores, m.host(scores.dtype(), {}));
+  Value weights = softmax(m, cast(m, scores, DType::kFloat32), 3);
+  scores = {};
+  weights = cast(m, weights, o.q.dtype());
+  if (options.dropout > 0) weights = dropout(m, weights);
+  return view(m, bmm(m, view(m, weights, {heads, q[2], k[2]}), values), q);
+}
+
+// A column of sinks joined to the scores, and the largest of each row taken off
+// (modeling_gpt_oss.py, eager_attention_forward()).
+Value with_sinks(Machine& m, const Value& scores, const Value& sinks) {
+  const Shape& s = scores.sizes();
+  const Value columns = view(m, sinks, {Dim(1), s[1], Dim(1), Dim(1)});
+  const Value parts[] = {scores, expand(m, columns, {s[0], s[1], s[2], Dim(1)})};
+  const Value joined = concat(m, parts, 3);
+  return add(m, joined, reduce(m, "max", joined, {3}, true, Reduction::kIndices), "sub");
 }
 
 }  // namespace
@@ -25,9 +54,13 @@ Value repeated_heads(Machine& m, const Value& few, const Value& q) {
 
 Value attention_in_operators(Machine& m, const AttentionOperands& o,
                              const AttentionOptions& options) {
+  if (options.by_rows) return attention_by_rows(m, o, options);
   const Value k = options.grouped ? repeated_heads(m, o.k, o.q) : o.k;
   const Value v = options.grouped ? repeated_heads(m, o.v, o.q) : o.v;
-  Value scores = matmul(m, o.q, transpose(m, k, 2, 3));
+  const auto read = [&](const Value& x) {
+    return options.wide_scores ? cast(m, x, DType::kFloat32) : x;
+  };
+  Value scores = matmul(m, read(o.q), transpose(m, read(k), 2, 3));
   const Value number = m.host(scores.dtype(), {});
   if (options.scaled) scores = mul(m, scores, number);
   if (options.softcap) {
@@ -35,13 +68,19 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
     scores = unary(m, "tanh", scores, Keeps::kResult, "tanh keeps its result");
     scores = mul(m, scores, number);
   }
-  if (o.mask.defined() || options.causal)
-    scores = add(m, scores, o.mask.defined() ? o.mask : number);
-  const DType type = scores.dtype();
+  if (options.alibi.defined())
+    scores = add(m, scores, slice(m, options.alibi, 2, 0, k.sizes()[2], 1));
+  const bool filled = o.mask.defined() && o.mask.dtype() == DType::kBool;
+  if (filled) scores = where(m, o.mask, number, scores);
+  if (o.mask.defined() && !filled) scores = add(m, scores, o.mask);
+  if (!filled && (options.causal || options.window > 0)) scores = add(m, scores, number);
+  if (options.sinks.defined()) scores = with_sinks(m, scores, options.sinks);
+  const DType type = v.dtype();
   if (options.wide_softmax) scores = cast(m, scores, DType::kFloat32);
   Value weights = softmax(m, scores, scores.rank() - 1);
   scores = {};
-  if (options.wide_softmax) weights = cast(m, weights, type);
+  if (options.wide_softmax || options.wide_scores) weights = cast(m, weights, type);
+  if (options.sinks.defined()) weights = slice(m, weights, 3, 0, k.sizes()[2], 1);
   if (options.dropout > 0) weights = dropout(m, weights);
   return matmul(m, weights, v);
 }
@@ -49,13 +88,22 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
 AttentionOperands attention_operands(Machine& m, const AttentionOperands& o,
                                      AttentionOptions& options) {
   AttentionOperands used = o;
-  const bool windowed = is_windowed(m, o, options);
+  const bool windowed = is_masked(m, o, options);
   const bool takes_groups = !o.mask.defined() && !windowed &&
                             m.decider().equal(o.k.sizes()[3], o.v.sizes()[3]) &&
                             m.decider().at_most(o.k.sizes()[3], kWidestGroupedHead);
   if (!takes_groups) {
     used.k = repeated_heads(m, o.k, o.q);
     used.v = repeated_heads(m, o.v, o.q);
+  }
+  // Biases of positions: create_position_bias_mask().
+  if (o.mask.defined() && o.mask.on_device()) {
+    const Dim& queries = o.q.sizes()[2];
+    const Dim& keys = o.k.sizes()[2];
+    const bool causal = options.causal;
+    used.mask = causal ? where(m, fill(m, DType::kBool, {Dim(1), Dim(1), queries, keys}), o.mask,
+                               m.host(o.mask.dtype(), {}))
+                       : contiguous(m, o.mask);
   }
   // The operator makes numbers of a mask of truth values.
   if (windowed && !o.mask.defined())

@@ -2,16 +2,36 @@
 
 namespace plimsoll::eager {
 
-Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes) {
+namespace {
+
+// Adds the rows of `g` to those of `table` that `indices` say, which are `g`'s, or all of it where
+// there are fewer.
+void add_rows(Machine& m, std::string op, const Value& g, const Value& indices,
+              const Value& table) {
+  const Dim columns = table.sizes().back();
+  m.launch({.kernel_class = KernelClass::kScatter,
+            .pass = m.pass(),
+            .dtype = table.dtype(),
+            .op = std::move(op),
+            .flop = indices.count() * columns,
+            .read = g.bytes() + indices.bytes(),
+            .written = min(table.bytes(), bytes(table.dtype(), indices.count() * columns)),
+            .problem = RowsProblem<Dim>{indices.count(), columns}},
+           {&g, &indices}, {&table});
+}
+
+}  // namespace
+
+Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes,
+                bool is_table) {
   Value y = m.allocate(table.dtype(), out_sizes);
   m.launch_rows(KernelClass::kGather, "embedding", 0, {&indices, &y}, {&y}, indices.count());
   const Value inputs[] = {table};
   m.record(y, inputs, {{indices, "embedding keeps its indices"}},
-           [](Machine& mm, const Gradients& g, const GradNode& n) {
+           [is_table](Machine& mm, const Gradients& g, const GradNode& n) {
              const Layout& before = *n.edges[0].input;
              Value dense = fill(mm, before.dtype, before.sizes);  // a dense gradient of the table
-             mm.launch_rows(KernelClass::kScatter, "embedding", g[0].count(), {&g[0], &n.saved(0)},
-                            {&g[0]});
+             add_rows(mm, is_table ? "embedding" : "index_put", g[0], n.saved(0), dense);
              return Gradients{dense};
            });
   return y;
@@ -35,31 +55,40 @@ Value embedding_bag(Machine& m, const Value& table, const Value& indices, const 
   m.launch_rows(KernelClass::kGather, "embedding_bag", 0, {&indices, &bags, &y}, {&y, &bags},
                 indices.count());
   const Value inputs[] = {table};
-  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+  // The largest are scattered as they are; sums are of sorted rows.
+  const std::string op = largest ? "scatter" : "embedding_bag";
+  m.record(y, inputs, std::move(kept), [op](Machine& mm, const Gradients& g, const GradNode& n) {
     const Layout& before = *n.edges[0].input;
     Value dense = fill(mm, before.dtype, before.sizes);
-    mm.launch_rows(KernelClass::kScatter, "embedding_bag", n.saved(0).count(),
-                   {&g[0], &n.saved(0), &n.saved(2)}, {&dense});
+    add_rows(mm, op, g[0], n.saved(0), dense);
     return Gradients{dense};
   });
   return y;
 }
 
 Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
-             const Shape& out_sizes, bool keeps_source) {
+             const Shape& out_sizes, bool keeps_source, const Dim& sorted, const Dim& rows) {
   if (!x.on_device()) return m.host(x.dtype(), out_sizes);
   Value y = m.allocate(x.dtype(), out_sizes);
-  m.launch_rows(KernelClass::kGather, std::move(op), 0, {&indices, &y}, {&y});
+  m.launch_rows(KernelClass::kGather, std::move(op), 0, {&indices, &y}, {&y}, rows);
   std::vector<Kept> kept{{indices, "gather keeps its indices"}};
   if (keeps_source) kept.push_back({x, "gather keeps its source"});
   const Value inputs[] = {x};
-  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
-    const Layout& before = *n.edges[0].input;
-    Value dx = fill(mm, before.dtype, before.sizes);
-    mm.launch_rows(KernelClass::kScatter, "scatter", g[0].count(), {&g[0], &n.saved(0)}, {&g[0]});
-    return Gradients{dx};
-  });
+  m.record(y, inputs, std::move(kept),
+           [sorted](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Layout& before = *n.edges[0].input;
+             Value dx = fill(mm, before.dtype, before.sizes);
+             const bool sorts = !(sorted == Dim(0));
+             mm.launch_rows(KernelClass::kScatter, sorts ? "index_put" : "scatter", g[0].count(),
+                            {&g[0], &n.saved(0)}, {&g[0]}, sorts ? sorted : Dim(1));
+             return Gradients{dx};
+           });
   return y;
+}
+
+Value index(Machine& m, const Value& x, const Value& indices, const Shape& out_sizes) {
+  if (x.rank() == 2 && x.on_device()) return embedding(m, x, indices, out_sizes, false);
+  return gather(m, "gather", x, indices, out_sizes, false, indices.count());
 }
 
 Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,

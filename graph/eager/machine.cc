@@ -267,7 +267,8 @@ void Machine::launch_rows(KernelClass kernel_class, std::string op, const Dim& f
 }
 
 void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
-                          std::span<const Value> read, const Value& written, Dim rows) {
+                          std::span<const Value> read, const Value& written,
+                          std::optional<ProblemOf<Dim>> problem) {
   Kernel kernel{.kernel_class = kernel_class,
                 .pass = pass(),
                 .dtype = written.dtype(),
@@ -277,8 +278,7 @@ void Machine::launch_over(KernelClass kernel_class, std::string op, const Dim& f
     if (v.defined() && v.on_device()) kernel.read += v.bytes();
   }
   kernel.written = written.bytes();
-  const Dim per_row = rows == Dim(1) ? written.count() : floor_div(written.count(), rows);
-  kernel.problem = RowsProblem<Dim>{std::move(rows), per_row};
+  kernel.problem = problem ? std::move(*problem) : RowsProblem<Dim>{1, written.count()};
   std::vector<const Value*> operands;
   for (const Value& v : read) operands.push_back(&v);
   const Value* const result = &written;

@@ -122,9 +122,10 @@ class Machine {
   void launch_tensors(KernelClass kernel_class, std::string op, const Dim& flop,
                       std::initializer_list<const Value*> read,
                       std::initializer_list<const Value*> written, ProblemOf<Dim> problem);
-  // The same over whatever list of tensors.
+  // The same over whatever list of tensors; of another problem where one is given.
   void launch_over(KernelClass kernel_class, std::string op, const Dim& flop,
-                   std::span<const Value> read, const Value& written, Dim rows = 1);
+                   std::span<const Value> read, const Value& written,
+                   std::optional<ProblemOf<Dim>> problem = std::nullopt);
 
   // --- autograd ---
   // Makes `output` the result of a differentiable operator, unless no input needs a gradient or

@@ -156,7 +156,7 @@ Value linear(Machine& m, const Value& given, const Value& weight, const Value& a
 }
 
 // Priced as one product that reads all matrices.
-Value grouped_linear(Machine& m, const Value& given, const Value& matrices) {
+Value grouped_linear(Machine& m, const Value& given, const Value& matrices, const Value& offsets) {
   const Value x = to_autocast(m, given);
   const Value weight = to_autocast(m, matrices);
   const Shape& w = weight.sizes();
@@ -164,23 +164,34 @@ Value grouped_linear(Machine& m, const Value& given, const Value& matrices) {
   Value y = m.allocate(x.dtype(), {x.sizes()[0], w[1]});
   launch_gemm(m, x, transpose(m, joined, 0, 1), y, 1, x.sizes()[0], w[1], w[2], false);
   const Value inputs[] = {x, weight};
-  m.record(y, inputs, kept_factors(x, weight, "grouped products keep their factors"),
-           [](Machine& mm, const Gradients& g, const GradNode& n) {
-             Gradients out(2);
-             const Shape& y_sizes = g[0].sizes();
-             if (n.needs(0)) {
-               const Shape& sizes = n.edges[0].input->sizes;
-               out[0] = mm.allocate(g[0].dtype(), sizes);
-               launch_gemm(mm, g[0], n.saved(1), out[0], 1, sizes[0], sizes[1], y_sizes[1], false);
-             }
-             if (n.needs(1)) {
-               const Shape& sizes = n.edges[1].input->sizes;
-               out[1] = mm.allocate(g[0].dtype(), sizes);
-               launch_gemm(mm, g[0], n.saved(0), out[1], 1, sizes[1], sizes[2], y_sizes[0], false);
-             }
-             return out;
-           });
+  std::vector<Kept> kept = kept_factors(x, weight, "grouped products keep their factors");
+  if (offsets.defined()) kept.push_back({offsets, "grouped products keep where groups end"});
+  m.record(y, inputs, std::move(kept), [](Machine& mm, const Gradients& g, const GradNode& n) {
+    Gradients out(2);
+    const Shape& y_sizes = g[0].sizes();
+    if (n.needs(0)) {
+      const Shape& sizes = n.edges[0].input->sizes;
+      out[0] = mm.allocate(g[0].dtype(), sizes);
+      launch_gemm(mm, g[0], n.saved(1), out[0], 1, sizes[0], sizes[1], y_sizes[1], false);
+    }
+    if (n.needs(1)) {
+      const Layout& layout = *n.edges[1].input;
+      const Shape& sizes = layout.sizes;
+      out[1] = mm.allocate(dense_like(layout, g[0].dtype(), mm.decider()));
+      launch_gemm(mm, g[0], n.saved(0), out[1], 1, sizes[1], sizes[2], y_sizes[0], false);
+    }
+    return out;
+  });
   return y;
+}
+
+Value group_offsets(Machine& m, const Value& sorted, const Dim& groups) {
+  const Value narrow = cast(m, sorted, DType::kInt32);
+  const Value counts = m.allocate(DType::kInt32, {groups});
+  m.launch_rows(KernelClass::kScatter, "histc", 0, {&narrow}, {&counts});
+  Value ends = m.allocate(DType::kInt32, {groups});
+  m.launch_rows(KernelClass::kReduce, "cumsum", 0, {&counts}, {&ends});
+  return ends;
 }
 
 namespace {

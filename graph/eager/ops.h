@@ -75,8 +75,11 @@ Value dropout(Machine& m, const Value& x);
 // --- matmul.cc ---
 Value linear(Machine& m, const Value& x, const Value& weight, const Value& bias);
 // Rows of x [S, in], sorted by the matrix of weight [E, out, in] that is theirs: torch's
-// grouped_mm.
-Value grouped_linear(Machine& m, const Value& x, const Value& weight);
+// grouped_mm. `offsets`, where defined: where the rows of each matrix end, which is kept.
+Value grouped_linear(Machine& m, const Value& x, const Value& weight, const Value& offsets);
+// Of the sorted numbers of matrices of all rows, where those of each of `groups` end, in i32:
+// torch.histc and cumsum.
+Value group_offsets(Machine& m, const Value& sorted, const Dim& groups);
 // The same with a frozen weight in few bits, which is widened to `compute` for each product and
 // kept as it is (bitsandbytes/autograd/_functions.py, MatMul4Bit).
 Value quantized_linear(Machine& m, const Value& x, const Value& weight, const Value& bias,
@@ -158,13 +161,19 @@ Value softmax(Machine& m, const Value& x, size_t axis, bool log = false);
 Value cumulative_sum(Machine& m, const Value& x);
 
 // --- index.cc ---
-Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes);
+// `is_table`: torch.nn.functional.embedding; else rows of a value, x[indices], whose backward is
+// another kernel.
+Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes,
+                bool is_table = true);
 // Rows of a table reduced over bags of indices. `largest`: by their maximum.
 Value embedding_bag(Machine& m, const Value& table, const Value& indices, const Value& begins,
                     const Shape& out_sizes, bool largest);
 // Picks from x; backward scatters into zeros of x's size. keeps_source as torch.gather does.
+// `sorted`: x[i, j], of so many indices, which backward sorts first (index_put); 0: it does not.
 Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
-             const Shape& out_sizes, bool keeps_source);
+             const Shape& out_sizes, bool keeps_source, const Dim& sorted = 0, const Dim& rows = 1);
+// x[indices], by rows of x.
+Value index(Machine& m, const Value& x, const Value& indices, const Shape& out_sizes);
 // `adds_rows` as torch.index_add does, whose formula for its source takes the source's shape of it
 // (derivatives.yaml: grad.index_select(dim, index).expand_as(source)) and so keeps it.
 Value scatter(Machine& m, std::string op, const Value& x, const Value& indices,
@@ -191,6 +200,14 @@ struct AttentionOptions {
   bool wide_softmax = false;  // ... which is taken in 32 bits
   int64_t window = 0;         // keys that a position sees; 0: all
   int64_t latent = 0;         // features that a cache keeps of a position; 0: keys and values
+  bool wide_scores = false;   // ... queries and keys are widened for their product
+  bool masked = false;        // ... PyTorch's operator is given a mask, needed or not
+  // [heads or N heads, 1, T], or undefined: what is added to the scores, a line for each head; into
+  // which the product of queries and keys is added (`by_rows`: of all heads of all samples at
+  // once).
+  Value alibi{};
+  bool by_rows = false;
+  Value sinks{};  // [heads], or undefined: a score more for each query, of a key without a value
 };
 // q [..., heads, S, D], k and v [..., kv_heads, T, D], mask broadcastable to [..., heads, S, T] or
 // undefined.

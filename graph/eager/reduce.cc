@@ -99,11 +99,14 @@ Value softmax(Machine& m, const Value& given, size_t axis, bool log) {
   Value y = m.allocate(inside ? DType::kFloat32 : x.dtype(), x.sizes());
   m.launch_rows(KernelClass::kSoftmax, op, y.count() * Dim(5), {&x}, {&y}, rows);
   const Value inputs[] = {x};
-  m.record(y, inputs, {{y, "softmax keeps its result"}},
+  std::vector<Kept> kept{{y, "softmax keeps its result"}};
+  if (m.policy().softmax_keeps_input)
+    kept.insert(kept.begin(), {x, "softmax keeps its input (PyTorch before 1.11)"});
+  m.record(y, inputs, std::move(kept),
            [op, rows](Machine& mm, const Gradients& g, const GradNode& n) {
              Value dx = mm.allocate(n.edges[0].input->dtype, g[0].sizes());
-             mm.launch_rows(KernelClass::kSoftmax, op, dx.count() * Dim(4), {&g[0], &n.saved(0)},
-                            {&dx}, rows);
+             mm.launch_rows(KernelClass::kSoftmax, op, dx.count() * Dim(4),
+                            {&g[0], &n.kept.back().value}, {&dx}, rows);
              return Gradients{dx};
            });
   return y;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/base/among.h"
 #include "graph/eager/ops.h"
 #include "graph/ir/optimizer.h"
 
@@ -34,6 +37,46 @@ Value unscale(Machine& m, const Value& scale) {
   const Value flat = m.host(DType::kFloat32, {count});
   m.launch_over(KernelClass::kPointwise, "unscale", count, gradients, flat);
   return found;
+}
+
+// torch/nn/utils/clip_grad.py: a norm of each gradient and one of all, in a few small kernels; then
+// all gradients are multiplied in place, whether that is needed or not.
+void clip(Machine& m) {
+  if (!m.recipe().clip_grad_norm) return;
+  std::vector<const Value*> gradients;
+  Dim count = 0, all = 0, largest = 1;
+  for (const auto& leaf : m.leaves()) {
+    const Value& gradient = leaf->gradient;
+    if (!gradient.defined()) continue;
+    gradients.push_back(&gradient);
+    count += gradient.count();
+    all += gradient.bytes();
+    largest = max(largest, gradient.count());
+  }
+  if (gradients.empty()) return;
+  const auto tensors = static_cast<int64_t>(gradients.size());
+  const DType dtype = gradients.front()->dtype();
+  const Value norms = m.allocate(dtype, {tensors});
+  m.launch({.kernel_class = KernelClass::kReduce,
+            .dtype = dtype,
+            .op = "foreach_norm",
+            .flop = count * Dim(2),
+            .read = all,
+            .written = norms.bytes(),
+            .problem = RowsProblem<Dim>{tensors, largest}},
+           {}, {&norms});
+  const Value total = m.allocate(dtype, {});
+  m.launch_rows(KernelClass::kReduce, "norm", tensors * 2, {&norms}, {&total});
+  for (const char* op : {"add", "div", "clip"})
+    m.launch_rows(KernelClass::kPointwise, op, 1, {&total}, {&total});
+  m.launch({.kernel_class = KernelClass::kPointwise,
+            .dtype = dtype,
+            .op = "foreach_mul",
+            .flop = count,
+            .read = all,
+            .written = all,
+            .problem = RowsProblem<Dim>{1, count}},
+           {}, {});
 }
 
 // Parameters that are updated together: all of one type by lists, or each by itself.
@@ -128,11 +171,70 @@ class Updater {
 
   // Frameworks whose update is one operator for each parameter, in place.
   void run_as_one() {
+    if (m_.policy().composes_functions && !has_operator()) return run_composed();
     for (Group& group : groups_of()) {
       const auto states = static_cast<int>(group.rule->states.size());
       const UpdatePass pass{.read = 2, .written = 1, .states = true, .flop = 2 + 5 * states};
       launch(pass, group, whole_of(group, pass), true);
     }
+  }
+
+  // Those of tensorflow/core/kernels/training_ops.cc.
+  bool has_operator() const {
+    static constexpr std::array<std::string_view, 6> kOperators = {"sgd",  "momentum", "nesterov",
+                                                                   "adam", "rmsprop",  "adagrad"};
+    return among(row_.name, kOperators);
+  }
+
+  // Operator by operator for each parameter (google-research/bert, optimization.py). Operators run
+  // as they become ready, first come, first served (core/common_runtime/executor.cc): once all
+  // gradients are there, the first ones of all parameters before the second ones of any.
+  void run_composed() {
+    struct Piece {
+      int read = 1;
+      bool makes = false;  // else over its operand
+      bool frees = false;  // the oldest operands that were made
+    };
+    static constexpr std::array<Piece, 16> kPieces = {{
+        {1, true},         // next_m = beta_1 * m
+        {1, true},         //   + (1 - beta_1) * gradient
+        {1, true},         // next_v = beta_2 * v
+        {1, true},         //   + (1 - beta_2) * gradient^2
+        {2, false, true},  // the two sums
+        {2, false, true},
+        {1, true},  // update = next_m / (sqrt(next_v)
+        {1},        //   + epsilon)
+        {2},
+        {1, true},  //   + decay * parameter
+        {2, false, true},
+        {1},
+        {2},
+        {1},
+        {1},
+        {1},  // * rate; parameter - update; three assignments
+    }};
+    std::deque<std::vector<Value>> made;
+    const std::vector<Group> groups = each_of();
+    for (const Piece& piece : kPieces) {
+      if (piece.makes) made.emplace_back();
+      const UpdatePass pass{.read = piece.read, .written = 1, .flop = 1};
+      for (const Group& group : groups) {
+        const TensorType& type = group.parameters.front();
+        if (piece.makes) made.back().push_back(m_.allocate(type.dtype, type.shape));
+        launch(pass, group, whole_of(group, pass), true);
+      }
+      if (piece.frees) made.pop_front();
+    }
+  }
+
+  // A group for each parameter.
+  std::vector<Group> each_of() {
+    std::vector<Group> each;
+    for (const Group& group : groups_of()) {
+      for (const TensorType& parameter : group.parameters)
+        each.push_back({group.rule, {parameter}});
+    }
+    return each;
   }
 
   std::vector<Group> groups_of() {
@@ -353,6 +455,7 @@ void update(Machine& m, const Value& scale) {
   m.set_grad_enabled(false);
   const Value found_overflow = unscale(m, scale);
   if (has_masters(m) && !m.recipe().precision->master_gradients) cast_gradients(m);
+  clip(m);
   Updater(m, scale.defined() && !has_masters(m)).run();
   copy_masters(m);
   m.set_grad_enabled(had_grad);

@@ -172,6 +172,20 @@ void find_counted(const Graph& graph, std::vector<WeightRole>& kinds) {
 
 }  // namespace
 
+std::set<TensorId> folded_numbers(const Graph& graph) {
+  std::set<TensorId> numbers;
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in == kNoTensor) continue;
+      const Tensor& t = graph.tensors[in];
+      const bool number = t.kind == TensorKind::kParameter && is_float(t.dtype) && t.shape &&
+                          elements(*t.shape) == Dim(1);
+      if (number && !t.folded_by.empty()) numbers.insert(in);
+    }
+  }
+  return numbers.size() <= graph.unwritten.size() ? numbers : std::set<TensorId>();
+}
+
 void find_folded_weights(const Graph& graph, std::vector<WeightRole>& kinds) {
   find_folded_scales(graph, kinds);
   find_folded_factors(graph, kinds);

@@ -20,7 +20,7 @@ constexpr auto kLibraryNames = std::to_array<LibraryName>({
     {"freqs_sin", kBuffer, "diffusers", "models/transformers/transformer_wan.py"},
     {"inv_freq", kBuffer, "transformers", "models/llama/modeling_llama.py"},
     {"rotary_emb.inv_freq", kFrequencies, "transformers",
-     "modeling_rope_utils.py: original_inv_freq beside it"},
+     "modeling_rope_utils.py: with original_inv_freq"},
     {"rope.pos_embed", kBuffer, "timm",
      "layers/pos_embed_sincos.py: what is trained there are frequencies"},
     {"pe", kBuffer, "PyTorch", "tutorials, PositionalEncoding"},

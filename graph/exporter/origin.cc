@@ -36,8 +36,9 @@ bool is_operators_name(std::string_view name) {
 
 // The operator of PyTorch's that a folded result is called after: "sub" of "sub" and of "sub_12".
 std::string_view folded_by(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "div", "embedding", "exp", "index", "neg", "permute", "sigmoid", "sub", "unsqueeze", "view"};
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "clamp",      "div",     "embedding", "exp", "index",     "neg", "permute",
+      "reciprocal", "sigmoid", "softplus",  "sub", "unsqueeze", "view"};
   for (const std::string_view own : kNames) {
     if (is_called_after(name, own)) return own;
   }

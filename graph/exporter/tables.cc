@@ -101,6 +101,22 @@ bool is_patch_positions(const Graph& graph, const std::vector<std::vector<NodeId
              readers[table], [&](NodeId id) { return has(graph.nodes[id], OpRow::kPicksByIndex); });
 }
 
+// Do layers multiply by it, or by views of it? A weight of two arrays, as a gain of its rows.
+bool is_weight_of_layer(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                        TensorId product) {
+  std::vector<TensorId> pending{product};
+  for (size_t visited = 0; visited < pending.size() && visited < 64; ++visited) {
+    for (const NodeId id : readers[pending[visited]]) {
+      const Node& node = graph.nodes[id];
+      if (multiplies_by_weight(node) && node.inputs.size() > 1 &&
+          node.inputs[1] == pending[visited])
+        return true;
+      if (is_view(node)) pending.push_back(node.outputs[0]);
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void find_tables(const Graph& graph, std::vector<WeightRole>& kinds) {
@@ -132,7 +148,8 @@ void find_tables(const Graph& graph, std::vector<WeightRole>& kinds) {
       if (other == kNoTensor || !independent[other] || !shape || shape->empty()) continue;
       const auto& positions = graph.tensors[other].shape;  // a single number is a factor
       const bool table = positions && !positions->empty();
-      if (table) kinds[in] = WeightRole::kBuffer;
+      if (table && !is_weight_of_layer(graph, readers, node.outputs[0]))
+        kinds[in] = WeightRole::kBuffer;
     }
   }
 }

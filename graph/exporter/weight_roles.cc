@@ -155,10 +155,12 @@ void find_frozen(const Graph& graph, std::vector<WeightRole>& kinds) {
   }
 }
 
-// What people register as buffers, by name. A mask that differs from head to head is trained.
+// What is said to be a buffer, or people register as one, by name. A mask that differs from head to
+// head is trained.
 bool is_buffer(const Tensor& t) {
   const bool per_head = t.shape && t.shape->size() == 4 && !((*t.shape)[1] == Dim(1));
-  return has_role(t.name, NameRole::kBuffer) || (has_role(t.name, NameRole::kMask) && !per_head);
+  return t.buffer || has_role(t.name, NameRole::kBuffer) ||
+         (has_role(t.name, NameRole::kMask) && !per_head);
 }
 
 // What no node reads is nobody's parameter: passes put others in its place.
@@ -222,9 +224,11 @@ std::vector<WeightRole> classify_parameters(const Graph& graph) {
   drop_unread(graph, kinds);
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
   // block).
+  const std::set<TensorId> folded = folded_numbers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (kinds[id] != WeightRole::kTrained) continue;
+    if (folded.contains(id)) kinds[id] = WeightRole::kTrained;
+    if (kinds[id] != WeightRole::kTrained || folded.contains(id)) continue;
     if (t.frozen) kinds[id] = WeightRole::kFrozen;
     if (t.buffer) kinds[id] = WeightRole::kBuffer;
     if (!t.contents || !t.shape || !t.shape->empty()) continue;

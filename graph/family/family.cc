@@ -64,7 +64,8 @@ Result<JsonValue> read_family_file(std::string_view name) {
   JsonValue* common = member(*family, "keys");
   if (keys && common) put_over(*common, *keys);
   if (defaults && parameters) put_over(*parameters, *defaults);
-  for (const char* key : {"model_types", "class", "description", "source", "lora_targets"}) {
+  for (const char* key : {"model_types", "class", "description", "source", "lora_targets",
+                          "lora_stacked", "lora_head"}) {
     if (const JsonValue* said = file->find(key))
       put_over(*family,
                JsonValue{.line = 0, .column = 0, .data = JsonValue::Members{{key, 0, 0, *said}}});
@@ -123,6 +124,22 @@ DType dtype_of(const JsonValue& root) {
   return DType::kUndefined;
 }
 
+AdapterNames adapter_names(const JsonValue& family, const std::string& file) {
+  Diagnostics faults;
+  JsonObject object(family, file, faults);
+  AdapterNames names{
+      .targets = fmt::format("{}", fmt::join(object.optional_strings("lora_targets"), ",")),
+      .head = object.optional_bool("lora_head").value_or(false)};
+  const JsonValue* stacked = family.find("lora_stacked");
+  const auto* members = stacked ? stacked->members() : nullptr;
+  if (!members) return names;
+  for (const JsonMember& one : *members) {
+    if (const std::string* parameter = one.value.string())
+      names.stacked.emplace_back(one.key, *parameter);
+  }
+  return names;
+}
+
 // A family's default length is no more than a config has positions.
 void shorten_sequence(const JsonValue& family, config::Settings& values) {
   const JsonValue* model = family.find("model");
@@ -171,13 +188,10 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   if (!model) return error("E901", "the family's file has no model", {.file = file, .node = {}});
   auto config = load_model_config(*model, file, model_options, warnings);
   if (!config) return tl::make_unexpected(config.error());
-  Diagnostics faults;
-  JsonObject object(*family, file, faults);
-  return FamilyModel{
-      .config = std::move(*config),
-      .family = file.substr(0, file.size() - std::string_view(".json").size()),
-      .dtype = dtype_of(root),
-      .lora_targets = fmt::format("{}", fmt::join(object.optional_strings("lora_targets"), ","))};
+  return FamilyModel{.config = std::move(*config),
+                     .family = file.substr(0, file.size() - std::string_view(".json").size()),
+                     .dtype = dtype_of(root),
+                     .lora = adapter_names(*family, file)};
 }
 
 }  // namespace plimsoll

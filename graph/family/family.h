@@ -14,6 +14,9 @@
 //             "use_sliding_window": {"only": [false]}},
 //    "model": {"parameters": {...}, "layers": [...]}}
 //
+// Where peft puts adapters: "lora_targets" by default; "lora_stacked", names of layers of older
+// releases, with the parameters that hold them now; "lora_head": true, for the classifier too.
+//
 // A family that is "like" another has that one's layers: its "keys" and "defaults" (of parameters)
 // stand before those. A key that is null is as if it were not there, unless the family says what
 // null means. Keys that change neither memory nor time stand in keys.json, for all families. What a
@@ -26,6 +29,7 @@
 
 #include "graph/base/dtype.h"
 #include "graph/config/model_config.h"
+#include "graph/ir/adapter_names.h"
 
 namespace plimsoll {
 
@@ -43,8 +47,8 @@ struct FamilyModel {
   ModelConfig config;
   std::string family;
   DType dtype =
-      DType::kUndefined;     // of the weights, as the config says; undefined where it does not
-  std::string lora_targets;  // peft's for the model type, by commas; empty where it has none
+      DType::kUndefined;  // of the weights, as the config says; undefined where it does not
+  AdapterNames lora;      // as peft has them for the model type
 };
 
 // Is this text a config of transformers? (An object with "model_type", and no schema of ours.)

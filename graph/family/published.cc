@@ -1,5 +1,6 @@
 // Published configurations: files of graph/builtin/published, "OWNER--NAME.json", each with its
-// source and, under "config", the keys of its config.json that change memory or time.
+// source, what else it is called ("also") and, under "config", the keys of its config.json that
+// change memory or time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
 #include "graph/family/family.h"
+#include "graph/json/reader.h"
 
 namespace plimsoll {
 
@@ -23,6 +25,17 @@ std::string name_of(const std::string& file) {
   const size_t at = name.find(kBetween);
   if (at != name.npos) name.replace(at, kBetween.size(), "/");
   return name;
+}
+
+// What else records and trainers call it: the file's "also".
+bool is_also(const std::string& file, const std::string& meant) {
+  const auto text = published_files().read(file);
+  const auto root = text ? read_json(*text, file) : Result<JsonValue>(JsonValue{});
+  const JsonValue* also = root ? root->find("also") : nullptr;
+  const JsonValue::List* names = also ? also->list() : nullptr;
+  return names && std::ranges::any_of(*names, [&](const JsonValue& name) {
+           return name.string() && lower_case(*name.string()) == meant;
+         });
 }
 
 bool is_meant(const std::string& name, const std::string& meant) {
@@ -44,6 +57,9 @@ Result<std::string> published_config(std::string_view name) {
   const std::string meant = lower_case(name);
   for (const std::string& file : published_files().names()) {
     if (is_meant(name_of(file), meant)) return published_files().read(file);
+  }
+  for (const std::string& file : published_files().names()) {
+    if (is_also(file, meant)) return published_files().read(file);
   }
   const std::string near = nearest(name, published_models());
   return error("E150",

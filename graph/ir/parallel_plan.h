@@ -72,6 +72,9 @@ struct ParallelPlan {
   // Weights that were gathered for the forward pass stay for the backward pass: FSDP2's
   // reshard_after_forward=False, FSDP1's SHARD_GRAD_OP.
   bool keeps_gathered = false;
+  // FSDP1: what is trained beside frozen weights of a unit is an array for itself, as peft has
+  // adapters wrapped (peft/utils/other.py, fsdp_auto_wrap_policy).
+  bool adapters_apart = false;
   // Of several backward passes the last one alone exchanges gradients: no_sync().
   bool exchanges_last = false;
   // What ranks of Axis::kTensor would all hold alike is parted along the sequence.

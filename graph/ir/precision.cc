@@ -44,6 +44,12 @@ constexpr PrecisionRow kPrecisions[] = {
      .loss_scaler = true,
      .source = "torch.distributed.fsdp: MixedPrecisionPolicy(param_dtype=torch.float16, "
                "reduce_dtype=torch.float32)"},
+    {.name = "mixed-fp8",
+     .storage = DType::kBFloat16,
+     .products = DType::kFloat8E4M3,
+     .master = DType::kFloat32,
+     .source = "torchao/float8 of pytorch/ao: convert_to_float8_training under "
+               "MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"},
     {.name = "fp8",
      .storage = DType::kBFloat16,
      .products = DType::kFloat8E4M3,

@@ -39,10 +39,12 @@ struct Recipe {
   const PrecisionRow* precision = find_precision("fp32");
   Loss loss = Loss::kCrossEntropy;
   int64_t accumulate = 1;  // forward-backward passes per update
-  // Which modules recompute their forward: "none", "blocks", "mirror", or a
-  // module-path prefix.
+  // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror", or
+  // a module-path prefix.
   std::string checkpoint = "none";
   bool weight_decay = false;
+  // The update begins with torch.nn.utils.clip_grad_norm_() to this norm; nothing: it does not.
+  std::optional<double> clip_grad_norm;
   // The optimizer is the model's own, as its sources trained it, where its config tells.
   bool published = false;
   std::optional<ZeroGrad> zero_grad;  // nothing: as the framework has it
@@ -123,10 +125,14 @@ struct Policy {
   // backward call takes both.
   bool smooth_keeps_input = false;  // tanh, sigmoid
   bool relu_keeps_input = false;
+  bool softmax_keeps_input = false;  // of what keeps its result
   // Softmax and cross entropy are one operator, which puts probabilities in the scores' place.
   bool fused_softmax_loss = false;
   // Norm across channels is a function of plain operators, not a kernel.
   bool response_norm_in_pieces = false;
+  // GELU, layer norm and updates that its library has no operator for are functions of plain
+  // operators too.
+  bool composes_functions = false;
   // A gradient that is there already is written, or added to, by the operator that makes it;
   // PyTorch makes it elsewhere first and adds it.
   bool gradients_in_place = false;

@@ -117,7 +117,7 @@ std::optional<int64_t> JsonObject::integer_in(const JsonValue& value, std::strin
     const JsonNumber* number = value.number();
     if (number && !number->whole) integer = exact_integer(number->real);
     if (integer) {
-      warn("W301", fmt::format("{} is {}; taken as {}", in_quotes(key), number->text, *integer),
+      warn("W301", fmt::format("{} is {}; read as {}", in_quotes(key), number->text, *integer),
            value);
     } else if (number && number->whole) {
       fail("E312",

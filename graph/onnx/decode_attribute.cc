@@ -167,7 +167,7 @@ void keep_attributes(Wire& wire, const Message& owner, std::vector<WireAttribute
     if (attribute.seen != kUnset && attribute.seen != attribute.type) {
       return wire.fail(
           "E247",
-          fmt::format("attribute '{}' says it has type {} and holds type {}, in {}",
+          fmt::format("attribute '{}' is declared with type {} but has a value of type {}, in {}",
                       shortened(attribute.name), attribute.type, attribute.seen, owner.describe()));
     }
     keep(std::move(attribute), node);

@@ -16,8 +16,8 @@ constexpr std::string_view kDescribed =
     "makes "
     "of it, inputs)";
 constexpr std::string_view kTrainer =
-    "it says how to train, not what: give the model, and as settings what the file says of it: the "
-    "batch of one GPU, accumulation, precision, optimizer, the number of GPUs";
+    "it describes how to train, not which model: name the model, and give the file's values as "
+    "settings: the batch of one GPU, accumulation, precision, optimizer, the number of GPUs";
 
 // Calls `use` with each line, without white space around it.
 template <class Use>

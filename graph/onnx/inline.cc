@@ -282,7 +282,7 @@ Result<void> Inliner::visit(Frame& frame, NodeSpec& spec) {
   }
   if (spec.domain == "plimsoll") {
     return error("E210", fmt::format("operator 'plimsoll:{}' is not known", shortened(spec.op)),
-                 place(frame, spec), "the domain is this tool's own: no file has it");
+                 place(frame, spec), "the domain is reserved for this tool");
   }
   if (spec.domain.empty()) {
     if (spec.op == "If") return branch(frame, spec);

@@ -104,10 +104,11 @@ Result<void> Inliner::branch(Frame& frame, const NodeSpec& spec) {
     then = answer.then;
     guess = answer.guess;
   } else if (asked && *asked != side(then) && overruled_.insert(asked).second) {
-    warnings_.push_back(warning("W240",
-                                fmt::format("{} has no effect: the condition is known, {} is taken",
-                                            setting("branch"), side(then)),
-                                place(frame, spec)));
+    warnings_.push_back(
+        warning("W240",
+                fmt::format("{} has no effect: the condition is known, the branch is {}",
+                            setting("branch"), side(then)),
+                place(frame, spec)));
   }
   if (asked) used_.insert(asked);
   Frame body = inner(frame, spec, then ? *then_graph : *else_graph);
@@ -158,8 +159,8 @@ void Inliner::warn_of_guesses() {
   const size_t count = graph_.guesses.size();
   warnings_.push_back(warning(
       "W212",
-      fmt::format("{} If node{}: the branch with more nodes is taken, for the condition depends on "
-                  "the value{}",
+      fmt::format("{} If node{}: the branch with more nodes is assumed, because the condition "
+                  "depends on the value{}",
                   count, count == 1 ? "" : "s", decided_by_.empty() ? " of data" : decided_by_),
       {.file = {}, .node = asked_guesses_.front().node},
       fmt::format("for the other give {}", fmt::join(remedies, " or "))));

@@ -103,7 +103,7 @@ Result<Dim> Inputs::extent(const ValueSpec& input, size_t k) {
   if (dim.kind == DimSpec::Kind::kValue && !told_of_unknown_) {
     told_of_unknown_ = true;
     warnings_.push_back(warning("W203",
-                                fmt::format("an extent of {} is taken as unknown{}", dim.value,
+                                fmt::format("an extent of {} is read as unknown{}", dim.value,
                                             dim.value == 0 ? ", 0 unless it is given" : ""),
                                 place_of(input)));
   }

@@ -39,6 +39,43 @@ Result<void> grouped_linear(InferContext& c) {
   return {};
 }
 
+// x [R, ...], indices -> one row of x for each index.
+Result<void> index(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
+  Shape out = c.shape(1);
+  out.insert(out.end(), c.shape(0).begin() + 1, c.shape(0).end());
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
+// i64[S] -> i32[groups]
+Result<void> group_offsets(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1, 1); !checked) return checked;
+  const auto groups = c.required_integer("groups");
+  if (!groups) return tl::unexpected(groups.error());
+  if (*groups < 1) return c.fail("E247", "groups must be at least 1");
+  c.set(0, DType::kInt32, {Dim(*groups)});
+  return {};
+}
+
+// weight [E, out, in] or [out, in], a [r E, in], b [out, r E] -> like weight.
+Result<void> adapted_weight(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 2, 3); !checked) return checked;
+  for (size_t i = 1; i < 3; ++i) {
+    if (auto checked = require_rank(c, i, 2, 2); !checked) return checked;
+  }
+  const Shape& weight = c.shape(0);
+  if (auto same = require_equal(c, weight.back(), c.shape(1)[1], "features that are read"); !same)
+    return same;
+  if (auto same = require_equal(c, weight[weight.size() - 2], c.shape(2)[0], "features made");
+      !same)
+    return same;
+  if (auto same = require_equal(c, c.shape(1)[0], c.shape(2)[1], "ranks of both factors"); !same)
+    return same;
+  c.set(0, c.dtype(0), weight);
+  return {};
+}
+
 // q [N,heads,S,D], k [N,kv_heads,T,D], v [N,kv_heads,T,E], mask -> [N,heads,S,E].
 Result<void> scaled_dot_product(InferContext& c) {
   for (size_t i = 0; i < 3; ++i) {
@@ -201,6 +238,14 @@ Result<void> im2col(InferContext& c) {
 }
 
 constexpr OpRow kCompositeRows[] = {
+    {.name = "AdaptedWeight",
+     .weights = slots(0, 1, 2),
+     .domain = "plimsoll",
+     .inputs = 3,
+     .shape = adapted_weight,
+     .lower = lower::adapted_weight,
+     .example = "f32[8,4,16] f32[16,16] f32[4,16] -> f32[8,4,16] | flop 4096 | keeps in1 in2 | "
+                "grads in0 in1 in2"},
     {.name = "AdaptiveAveragePool",
      .domain = "plimsoll",
      .attributes = "sizes",
@@ -234,12 +279,19 @@ constexpr OpRow kCompositeRows[] = {
      .domain = "plimsoll",
      .inputs = 3,
      // `code`: who wrote what calls it; of "transformers" also what is behind it.
-     .attributes = "causal code dropout grouped latent padded scaled softcap wide window",
+     .attributes = "by_rows causal code dropout grouped latent masked padded scaled softcap wide "
+                   "wide_scores window",
      .shape = scaled_dot_product,
      .lower = lower::attention,
      .example =
          "f32[B,8,S,64] f32[B,8,T,64] f32[B,8,T,64] -> f32[B,8,S,64] | flop 2048*B*S*T | keeps "
          "f32[B,8,32*floor(S + 31 / 32)] i64[] i64[] in0 in1 in2 out0 | grads in0 in1 in2"},
+    {.name = "BloomGelu",
+     .traits = OpRow::kRectifier,
+     .domain = "plimsoll",
+     .shape = like_first,
+     .lower = lower::gelu_function,
+     .example = "f32[B,4] -> f32[B,4] | flop 36*B | keeps in0 | grads in0"},
     {.name = "Contiguous",
      .domain = "plimsoll",
      .attributes = "training",  // where 1, only then
@@ -266,6 +318,12 @@ constexpr OpRow kCompositeRows[] = {
      .shape = glu,
      .lower = lower::glu,
      .example = "f32[B,8] {axis=1} -> f32[B,4] | flop 36*B | keeps in0 | grads in0"},
+    {.name = "GroupOffsets",
+     .domain = "plimsoll",
+     .attributes = "groups",
+     .shape = group_offsets,
+     .lower = lower::group_offsets,
+     .example = "i64[S] {groups=8} -> i32[8] | flop 0"},
     {.name = "GroupedLinear",
      .traits = OpRow::kDense | OpRow::kOneType,
      .weights = slots(1),
@@ -273,13 +331,20 @@ constexpr OpRow kCompositeRows[] = {
      .inputs = 2,
      .shape = grouped_linear,
      .lower = lower::grouped_linear,
-     .example = "f32[S,16] f32[8,4,16] -> f32[S,4] | flop 128*S | keeps in0 in1 | grads in0 in1"},
+     .example = "f32[S,16] f32[8,4,16] i32[8] -> f32[S,4] | flop 128*S | keeps in0 in1 in2 | grads "
+                "in0 in1"},
     {.name = "Im2Col",
      .domain = "plimsoll",
      .attributes = "windows",
      .shape = im2col,
      .lower = lower::rearrange,
      .example = "f32[B,8,16,16] {windows=[3,3,14,14]} -> f32[B,8,3,3,14,14] | flop 0 | grads in0"},
+    {.name = "Index",
+     .domain = "plimsoll",
+     .inputs = 2,
+     .shape = index,
+     .lower = lower::index,
+     .example = "f32[B,8] i64[4] -> f32[4,8] | flop 0 | keeps in1 | grads in0"},
     {.name = "IndexPut",
      .domain = "plimsoll",
      .inputs = 3,

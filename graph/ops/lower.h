@@ -37,6 +37,9 @@ class Lowering {
     const TensorId id = i < node().inputs.size() ? node().inputs[i] : kNoTensor;
     return id == kNoTensor ? nullptr : graph_.tensors[id].quantized;
   }
+  bool is_parameter(size_t i) const {
+    return graph_.tensors[node().inputs[i]].kind == TensorKind::kParameter;
+  }
   // Contents of an input as Dims, where known.
   const std::vector<Dim>* dims(size_t i) const;
   const std::vector<double>* reals(size_t i) const;

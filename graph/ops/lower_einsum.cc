@@ -2,6 +2,7 @@
 // right, in one batched product where something is summed, else in a broadcast one.
 #include <algorithm>
 
+#include "graph/eager/autocast.h"
 #include "graph/ops/einsum_equation.h"
 #include "graph/ops/lower.h"
 
@@ -143,7 +144,9 @@ Values einsum(Lowering& l) {
     spelled.push_back(ops::spell_labels(equation.operands[i], l.in(i).rank()).value_or(""));
   const std::string out = ops::result_labels(equation, spelled).value_or("");
   std::vector<Term> terms;
-  for (size_t i = 0; i < spelled.size(); ++i) terms.push_back(term_of(l, l.in(i), spelled[i]));
+  // Under autocast as a whole, products without a sum too (ATen/autocast_mode.h).
+  for (size_t i = 0; i < spelled.size(); ++i)
+    terms.push_back(term_of(l, eager::to_autocast(l.m, l.in(i)), spelled[i]));
   const std::string all = order_of(terms, out);
   Term whole = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {

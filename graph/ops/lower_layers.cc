@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/eager/adapted_weight.h"
 #include "graph/eager/autocast.h"
 #include "graph/ops/lower.h"
 #include "graph/ops/rules.h"
@@ -40,8 +41,19 @@ Values linear(Lowering& l) {
   return {eager::quantized_linear(l.m, l.in(0), l.in(1), l.in(2), compute)};
 }
 
-// plimsoll:GroupedLinear: rows by group, weight [groups, out, in].
-Values grouped_linear(Lowering& l) { return {eager::grouped_linear(l.m, l.in(0), l.in(1))}; }
+// plimsoll:GroupedLinear: rows by group, weight [groups, out, in], where each group ends.
+Values grouped_linear(Lowering& l) {
+  return {eager::grouped_linear(l.m, l.in(0), l.in(1), l.in(2))};
+}
+
+Values group_offsets(Lowering& l) {
+  return {eager::group_offsets(l.m, l.in(0), l.out_shape(0)[0])};
+}
+
+// plimsoll:AdaptedWeight: weight, then the two matrices of its adapter.
+Values adapted_weight(Lowering& l) {
+  return {eager::adapted_weight(l.m, l.in(0), l.in(1), l.in(2))};
+}
 
 namespace {
 

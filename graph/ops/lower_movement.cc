@@ -103,10 +103,13 @@ Values gather(Lowering& l) {
   const Value& indices = l.in(1);
   if (indices.rank() == 0) return {eager::select(l.m, x, axis, 0)};
   if (axis == 0 && x.rank() == 2 && indices.on_device()) {
-    return {eager::embedding(l.m, x, indices, l.out_shape(0))};
+    return {eager::embedding(l.m, x, indices, l.out_shape(0), l.is_parameter(0))};
   }
   return {eager::gather(l.m, "gather", x, indices, l.out_shape(0), false)};
 }
+
+// plimsoll:Index: x[indices].
+Values index(Lowering& l) { return {eager::index(l.m, l.in(0), l.in(1), l.out_shape(0))}; }
 
 Values embedding_bag(Lowering& l) {
   const bool largest = l.attributes().string("mode", "mean") == "max";
@@ -126,7 +129,10 @@ Values contiguous(Lowering& l) {
 }
 
 Values pick(Lowering& l) {
-  return {eager::gather(l.m, "gather", l.in(0), l.in(1), l.out_shape(0), false)};
+  const Value& places = l.in(1);
+  const bool by_index = l.node().op == "GatherND" && places.rank() > 0;
+  const Dim sorted = by_index ? floor_div(places.count(), places.sizes().back()) : Dim(0);
+  return {eager::gather(l.m, "gather", l.in(0), places, l.out_shape(0), false, sorted)};
 }
 
 // Rows that are added where one number each says: torch.index_add(), as routed experts return what
@@ -152,7 +158,12 @@ Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l
 
 Values top_k(Lowering& l) {
   const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));
-  return {eager::gather(l.m, "top_k", l.in(0), indices, l.out_shape(0), false), indices};
+  const Shape& out = l.out_shape(0);
+  if (l.in(0).sizes() != out)
+    return {eager::gather(l.m, "top_k", l.in(0), indices, out, false), indices};
+  // All of them, in order, are a sort.
+  const Dim rows = floor_div(elements(out), out[l.axis(-1)]);
+  return {eager::gather(l.m, "sort", l.in(0), indices, out, false, 0, rows), indices};
 }
 
 Values grid_sample(Lowering& l) {

@@ -1,4 +1,6 @@
 #include "graph/eager/autocast.h"
+#include "graph/eager/composed.h"
+#include "graph/eager/gelu_function.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll {
@@ -91,6 +93,8 @@ Values unary(Lowering& l, Keeps own, std::string_view rule) {
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const std::string op = spelled(l.node().op);
   const bool in_place = l.node().notes.in_place != 0;
+  if (l.m.policy().composes_functions && l.node().op == "Gelu")
+    return {eager::composed_gelu(l.m, l.in(0))};
   return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op), in_place)};
 }
 
@@ -173,6 +177,8 @@ Dim terms_of_kernel(const Value& kernels) { return floor_div(kernels.count(), ke
 
 }  // namespace
 
+Values gelu_function(Lowering& l) { return {eager::gelu_function(l.m, l.in(0))}; }
+
 Values no_gradient(Lowering& l) {
   Values outputs;
   for (size_t i = 0; i < l.node().outputs.size(); ++i) {
@@ -202,7 +208,9 @@ Values integer_product(Lowering& l) {
 
 namespace {
 
-Values keeping_inputs(Lowering& l, const Dim& flop_of_each) {
+// `problem`: of both passes, where it is not the plain one of what they write.
+Values keeping_inputs(Lowering& l, const Dim& flop_of_each,
+                      const std::optional<ProblemOf<Dim>>& problem = std::nullopt) {
   Values outputs;
   std::vector<eager::Kept> kept;
   for (const Value& v : l.inputs()) {
@@ -213,14 +221,14 @@ Values keeping_inputs(Lowering& l, const Dim& flop_of_each) {
   }
   const std::string op = spelled(l.node().op);
   l.m.launch_over(KernelClass::kPointwise, op, outputs[0].count() * flop_of_each, l.inputs(),
-                  outputs[0]);
+                  outputs[0], problem);
   l.m.record(outputs, l.inputs(), std::move(kept),
-             [op](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
+             [op, problem](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
                eager::Gradients out(n.edges.size());
                for (size_t i = 0; i < out.size(); ++i) {
                  if (!n.needs(i)) continue;
                  out[i] = m.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes);
-                 m.launch_over(KernelClass::kPointwise, op, out[i].count(), g, out[i]);
+                 m.launch_over(KernelClass::kPointwise, op, out[i].count(), g, out[i], problem);
                }
                return out;
              });
@@ -230,8 +238,16 @@ Values keeping_inputs(Lowering& l, const Dim& flop_of_each) {
 }  // namespace
 
 Values keep_inputs(Lowering& l) { return keeping_inputs(l, Dim(1)); }
-// torchvision's: gathered columns, and a product with the kernels.
-Values deform_conv(Lowering& l) { return keeping_inputs(l, terms_of_kernel(l.in(1)) * Dim(2)); }
+// torchvision's: gathered columns, and a product with the kernels. Rows are samples, of the columns
+// that all channels have of each.
+Values deform_conv(Lowering& l) {
+  const Shape& kernels = l.in(1).sizes();
+  const Shape& out = l.out_shape(0);
+  const Dim window = floor_div(l.in(1).count(), kernels[0] * kernels[1]);
+  const Dim plane = floor_div(elements(out), out[0] * out[1]);
+  const RowsProblem<Dim> columns{out[0], l.in(0).sizes()[1] * window * plane};
+  return keeping_inputs(l, terms_of_kernel(l.in(1)) * Dim(2), columns);
+}
 
 Values create(Lowering& l) {
   Values outputs;

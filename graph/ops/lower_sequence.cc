@@ -121,7 +121,12 @@ Values attention(Lowering& l) {
                                         .softcap = at.integer("softcap", 0) != 0,
                                         .wide_softmax = at.integer("wide", 0) != 0,
                                         .window = at.integer("window", 0),
-                                        .latent = at.integer("latent", 0)};
+                                        .latent = at.integer("latent", 0),
+                                        .wide_scores = at.integer("wide_scores", 0) != 0,
+                                        .masked = at.integer("masked", 0) != 0,
+                                        .alibi = l.in(5),
+                                        .by_rows = at.integer("by_rows", 0) != 0,
+                                        .sinks = l.in(4)};
   if (l.m.recipe().serve) keep_cache(l.m, l.in(1), l.in(2), options);
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
 }

@@ -16,6 +16,7 @@ Values keep_input(Lowering& l);    // gelu, silu, log, clip
 Values keep_nothing(Lowering& l);  // neg
 Values biased_gelu(Lowering& l);
 Values zero_gradient(Lowering& l);  // floor, round, sign: zeros, but the graph goes on
+Values gelu_function(Lowering& l);
 Values glu(Lowering& l);            // keeps both halves of its input
 Values keep_inputs(Lowering& l);    // any number of operands, all of them kept
 Values deform_conv(Lowering& l);
@@ -48,6 +49,8 @@ Values identity(Lowering& l);
 Values matmul(Lowering& l);
 Values fused_matmul(Lowering& l);
 Values gemm(Lowering& l);
+Values adapted_weight(Lowering& l);
+Values group_offsets(Lowering& l);
 Values grouped_linear(Lowering& l);
 Values linear(Lowering& l);
 Values einsum(Lowering& l);
@@ -104,6 +107,7 @@ Values pad(Lowering& l);        // reflected or repeated edges: its input is kep
 
 // index
 Values gather(Lowering& l);
+Values index(Lowering& l);
 Values embedding_bag(Lowering& l);
 Values gather_elements(Lowering& l);
 Values pick(Lowering& l);  // by indices or boxes, which are kept

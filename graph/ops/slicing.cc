@@ -40,7 +40,7 @@ Result<void> concat(InferContext& c) {
         continue;
       }
       shape[d] = sum[d];
-      auto same = require_equal(c, sum[d], part[d], "extents beside the joined axis");
+      auto same = require_equal(c, sum[d], part[d], "extents of the other axes");
       if (!same) return same;
     }
   }

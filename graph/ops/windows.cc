@@ -35,8 +35,8 @@ Result<void> read_kernel(InferContext& c, size_t spatial, std::vector<Dim>& kern
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < 1) return c.fail("E241", fmt::format("a kernel's extent is {}", shape[i]));
     if (!c.decider().equal(shape[i], kernel[i])) {
-      return c.fail("E246", fmt::format("kernel_shape says {}, the filter has {}", shape[i],
-                                        kernel[i].text()));
+      return c.fail(
+          "E246", fmt::format("kernel_shape is {}, the filter has {}", shape[i], kernel[i].text()));
     }
   }
   return {};

@@ -1,5 +1,6 @@
 #include "graph/parallel/flat_sharded.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "graph/eager/update.h"
@@ -12,17 +13,26 @@ using eager::Value;
 FlatTraining::FlatTraining(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
                            std::span<const Value> values)
     : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
-  for (const Unit& unit : units) add(unit, values);
-  add(around, values);
+  for (const bool apart : {false, true}) {
+    for (const Unit& unit : units) add(unit, values, apart);
+    add(around, values, apart);
+  }
   m_.keep_gradients();
 }
 
-void FlatTraining::add(const Unit& unit, std::span<const Value> values) {
+void FlatTraining::add(const Unit& unit, std::span<const Value> values, bool apart) {
   Group& group = groups_.emplace_back();
   std::vector<Dim> counts;
+  const auto is_flat = [&](TensorId id) {
+    const Value& whole = values[id];
+    return whole.defined() && whole.on_device() && whole.storage()->id() == kNoBuffer;
+  };
+  const bool parted = plan_.adapters_apart && std::ranges::any_of(unit.weights, [&](TensorId id) {
+                        return is_flat(id) && !values[id].requires_grad();
+                      });
   for (const TensorId id : unit.weights) {
     const Value& whole = values[id];
-    if (!whole.defined() || !whole.on_device() || whole.storage()->id() != kNoBuffer) continue;
+    if (!is_flat(id) || (parted && whole.requires_grad()) != apart) continue;
     group.weights.push_back(whole);
     counts.push_back(whole.count());
   }
@@ -36,18 +46,21 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values) {
 }
 
 void FlatTraining::before_unit(size_t unit, Pass pass) {
-  Group& group = groups_[unit];
-  gather(group);
-  if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
-  if (pass == Pass::kBackward && unit > 0) gather(groups_[unit - 1]);
+  for (Group* group : groups_of(unit)) {
+    gather(*group);
+    if (group->gathering) m_.await(*std::exchange(group->gathering, std::nullopt));
+  }
+  if (pass != Pass::kBackward || unit == 0) return;
+  for (Group* ahead : groups_of(unit - 1)) gather(*ahead);
 }
 
 void FlatTraining::after_unit(size_t unit, Pass pass) {
-  Group& group = groups_[unit];
-  if (pass == Pass::kBackward) {
-    reduce(group);
-  } else if (unit != around() && !plan_.keeps_gathered) {
-    unbind(group);
+  for (Group* group : groups_of(unit)) {
+    if (pass == Pass::kBackward) {
+      reduce(*group);
+    } else if (unit != around() && !plan_.keeps_gathered) {
+      unbind(*group);
+    }
   }
 }
 

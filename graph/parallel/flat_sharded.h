@@ -9,6 +9,7 @@
 // part of gradients stays until the next forward pass, whoever sets gradients to none.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,7 +43,11 @@ class FlatTraining : public UnitObserver {
     eager::Value gradient{};              // this device's part, summed
   };
 
-  void add(const Unit& unit, std::span<const eager::Value> values);
+  // Of a unit's weights those that are an array: all, or, where some are apart, these or the rest.
+  void add(const Unit& unit, std::span<const eager::Value> values, bool apart);
+  std::array<Group*, 2> groups_of(size_t unit) {
+    return {&groups_[unit], &groups_[unit + groups_.size() / 2]};
+  }
   void gather(Group& group);
   void unbind(Group& group);
   eager::Value joined_gradients(Group& group);
@@ -53,7 +58,7 @@ class FlatTraining : public UnitObserver {
 
   eager::Machine& m_;
   const ParallelPlan& plan_;
-  std::vector<Group> groups_;  // by unit
+  std::vector<Group> groups_;  // by unit, then by unit what is apart
   std::optional<uint32_t> reducing_;
   bool last_ = false;  // of the step's backward passes
 };

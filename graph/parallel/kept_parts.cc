@@ -36,8 +36,9 @@ void add_flat(const Graph& graph, const Parts& whole, const std::vector<TensorId
   for (size_t i = 0; i < weights.size(); ++i) parts[weights[i]] = {flat.mine[i]};
 }
 
-// A unit's weights are one array.
-Parts parts_of_units(const Graph& graph, const Parts& whole, const ParallelPlan& plan) {
+// A unit's weights are one array, or two where adapters are apart.
+Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, const Parts& whole,
+                     const ParallelPlan& plan) {
   std::vector<Unit> units = units_below(graph, "");
   units.push_back(find_weights(graph, units));
   Parts parts;
@@ -45,7 +46,12 @@ Parts parts_of_units(const Graph& graph, const Parts& whole, const ParallelPlan&
     std::vector<TensorId> weights;
     std::ranges::copy_if(unit.weights, std::back_inserter(weights),
                          [&](TensorId id) { return whole.contains(id); });
-    add_flat(graph, whole, weights, 1, plan, parts);
+    const auto adapters = std::stable_partition(weights.begin(), weights.end(), [&](TensorId id) {
+      return !plan.adapters_apart || roles[id] == WeightRole::kFrozen;
+    });
+    const bool parted = adapters != weights.begin();
+    add_flat(graph, whole, {weights.begin(), parted ? adapters : weights.end()}, 1, plan, parts);
+    if (parted) add_flat(graph, whole, {adapters, weights.end()}, 1, plan, parts);
   }
   return parts;
 }
@@ -100,7 +106,7 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
     const auto part = computed.find(id);
     whole[id] = part == computed.end() ? *t.shape : part_of(*t.shape, part->second, plan.mesh);
   }
-  if (plan.sharded_by == ShardedBy::kFsdp1) return parts_of_units(graph, whole, plan);
+  if (plan.sharded_by == ShardedBy::kFsdp1) return parts_of_units(graph, roles, whole, plan);
   if (plan.sharded_by == ShardedBy::kZero && plan.sharded < Sharded::kWeights)
     return parts_of_all(graph, roles, whole, plan);
   for (auto& [id, shape] : whole) {

@@ -3,64 +3,28 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 #include <utility>
 
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
+#include "graph/record/recorded_names.h"
 #include "graph/record/recorded_operators.h"
 #include "graph/record/recorded_sizes.h"
+#include "graph/record/recorded_world.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kVersion = 1;
-
-constexpr std::array<std::pair<std::string_view, DType>, 20> kTypes{{
-    {"float32", DType::kFloat32},
-    {"float64", DType::kFloat64},
-    {"float16", DType::kFloat16},
-    {"bfloat16", DType::kBFloat16},
-    {"int64", DType::kInt64},
-    {"int32", DType::kInt32},
-    {"int16", DType::kInt16},
-    {"int8", DType::kInt8},
-    {"uint8", DType::kUint8},
-    {"uint16", DType::kUint16},
-    {"uint32", DType::kUint32},
-    {"uint64", DType::kUint64},
-    {"bool", DType::kBool},
-    {"complex64", DType::kComplex64},
-    {"complex128", DType::kComplex128},
-    {"float8_e4m3fn", DType::kFloat8E4M3},
-    {"float8_e4m3fnuz", DType::kFloat8E4M3Fnuz},
-    {"float8_e5m2", DType::kFloat8E5M2},
-    {"float8_e5m2fnuz", DType::kFloat8E5M2Fnuz},
-    {"complex32", DType::kFloat32},  // as wide
-}};
-
-constexpr std::array<std::pair<std::string_view, Role>, 7> kRoles{{
-    {"parameter", Role::kParameter},
-    {"buffer", Role::kBuffer},
-    {"gradient", Role::kGradient},
-    {"optimizer_state", Role::kOptimizerState},
-    {"input", Role::kInput},
-    {"feature_map", Role::kFeatureMap},
-    {"temporary", Role::kTemporary},
-}};
-
-constexpr std::array<std::pair<std::string_view, Phase>, 4> kPhases{{
-    {"forward", Phase::kForward},
-    {"loss", Phase::kLoss},
-    {"backward", Phase::kBackward},
-    {"update", Phase::kUpdate},
-}};
+constexpr int64_t kVersion = 2;  // from 2 on a record may be of one of several ranks
 
 class Reader {
  public:
   Reader(JsonObject& file, const Limits& limits) : file_(file), limits_(limits) {}
 
-  Record read() {
+  Record read(int64_t version) {
     head();
+    if (version >= 2) collectives();
     tensors();
     nodes();
     calls();
@@ -125,7 +89,8 @@ class Reader {
           file_.fail("E281", "a type has an element, a shape and an order", value);
         continue;
       }
-      types_.back().type.dtype = named((*parts)[0], "types", kTypes).value_or(DType::kFloat32);
+      types_.back().type.dtype =
+          named((*parts)[0], "types", kRecordedTypes).value_or(DType::kFloat32);
       if (const JsonValue::List* const shape = file_.list_in((*parts)[1], "types")) {
         for (const JsonValue& extent : *shape)
           types_.back().type.shape.push_back(sizes_->at(file_, extent));
@@ -186,7 +151,28 @@ class Reader {
       object.finish();
       calls_.push_back(std::move(call));
     }
-    launches_.resize(calls_.size() * kPhases.size());
+    launches_.resize(calls_.size() * kRecordedPhases.size());
+  }
+
+  // [what, group, bytes] each, and storages that wait for the device before they are free.
+  void collectives() {
+    const RecordedWorld world = read_recorded_world(file_);
+    record_.mesh = world.mesh;
+    for (const JsonValue& value : file_.required_list("collectives")) {
+      const JsonValue::List* const parts = row(value, "collectives", 3);
+      const auto group =
+          parts ? index((*parts)[1], "collectives", world.groups.size()) : std::nullopt;
+      collectives_.emplace_back();
+      if (!group) continue;
+      const auto kind = named((*parts)[0], "collectives", kRecordedCollectives);
+      const Dim bytes = sizes_->at(file_, (*parts)[2]);
+      for (const Axis axis : world.groups[*group]) {
+        collectives_.back().places.push_back(record_.step.collectives.size());
+        record_.step.collectives.push_back(
+            {.kind = kind.value_or(CollectiveKind::kAllReduce), .axis = axis, .bytes = bytes});
+      }
+    }
+    late_ = file_.required_list("late");
   }
 
   std::vector<const RecordedTensor*> types_named(JsonObject& call, std::string_view key) {
@@ -219,7 +205,7 @@ class Reader {
       Buffer buffer;
       if (const JsonValue::List* const parts = row(value, "storages", 4)) {
         buffer.bytes = sizes_->at(file_, (*parts)[0]);
-        buffer.role = named((*parts)[1], "storages", kRoles).value_or(Role::kTemporary);
+        buffer.role = named((*parts)[1], "storages", kRecordedRoles).value_or(Role::kTemporary);
         buffer.resident = file_.boolean_in((*parts)[2], "storages").value_or(false);
         // The step's own streams are the compute stream and others, whose memory is apart.
         const int64_t stream = file_.integer_in((*parts)[3], "storages", {.low = 0}).value_or(0);
@@ -229,9 +215,14 @@ class Reader {
       if (becomes_gradient_.back()) buffer.role = Role::kTemporary;
       record_.step.buffers.push_back(std::move(buffer));
     }
+    for (const JsonValue& value : late_) {
+      if (const auto at = index(value, "late", record_.step.buffers.size()))
+        record_.step.buffers[*at].late = true;
+    }
   }
 
-  // [what happens, to whom, phase, node] each: "+" and "-" a storage, "!" a call.
+  // [what happens, to whom, phase, node] each: "+" and "-" a storage, "!" a call, "i" and "w" a
+  // collective, which begins and is waited for.
   void events() {
     enum class State : uint8_t { kBefore, kAlive, kGone };
     std::vector<State> state(record_.step.buffers.size(), State::kBefore);
@@ -244,11 +235,15 @@ class Reader {
       const JsonValue::List* const parts = row(value, "events", 4);
       if (parts == nullptr) continue;
       const std::string kind = file_.text_in((*parts)[0], "events").value_or("");
-      const Phase phase = named((*parts)[2], "events", kPhases).value_or(Phase::kForward);
+      const Phase phase = named((*parts)[2], "events", kRecordedPhases).value_or(Phase::kForward);
       const NodeId node = node_at((*parts)[3]);
       if (kind == "!") {
         if (const auto call = index((*parts)[1], "events", calls_.size()))
           launch(*call, phase, node);
+        continue;
+      }
+      if (kind == "i" || kind == "w") {
+        exchange(value, *parts, kind == "i", phase);
         continue;
       }
       const auto at = index((*parts)[1], "events", state.size());
@@ -272,6 +267,22 @@ class Reader {
       if (!whole)
         return file_.fail("E281", fmt::format("storage {} is not allocated and freed", i));
     }
+    for (size_t i = 0; i < collectives_.size(); ++i) {
+      if (!collectives_[i].awaited)
+        return file_.fail("E281", fmt::format("collective {} is not begun and waited for", i));
+    }
+  }
+
+  void exchange(const JsonValue& value, const JsonValue::List& parts, bool begins, Phase phase) {
+    const auto at = index(parts[1], "events", collectives_.size());
+    const NodeId node = node_at(parts[3]);
+    if (!at) return;
+    Exchange& exchange = collectives_[*at];
+    if (exchange.begun != !begins || exchange.awaited)
+      return file_.fail("E281", "a collective begins once, and is waited for once", value);
+    (begins ? exchange.begun : exchange.awaited) = true;
+    for (const size_t place : exchange.places)
+      write(begins ? Event::Kind::kIssue : Event::Kind::kAwait, phase, place, node);
   }
 
   void write(Event::Kind kind, Phase phase, size_t id, NodeId node, bool dispatched = true) {
@@ -284,7 +295,7 @@ class Reader {
 
   // The call's kernels are worked out once for each phase that it is made in.
   void launch(size_t call, Phase phase, NodeId node) {
-    auto& ids = launches_[call * kPhases.size() + static_cast<size_t>(phase)];
+    auto& ids = launches_[call * kRecordedPhases.size() + static_cast<size_t>(phase)];
     if (!ids) {
       ids.emplace();
       for (Kernel& kernel : kernels_of(calls_[call], phase, use_)) {
@@ -344,9 +355,17 @@ class Reader {
     return std::nullopt;
   }
 
+  // A collective of the file: where it is in the step, along each axis of its group.
+  struct Exchange {
+    std::vector<size_t> places;
+    bool begun = false, awaited = false;
+  };
+
   JsonObject& file_;
   const Limits& limits_;
   Record record_;
+  std::vector<Exchange> collectives_;
+  std::span<const JsonValue> late_;
   TensorCoreUse use_;
   std::vector<std::string> order_, modules_;
   std::optional<RecordedSizes> sizes_;
@@ -363,9 +382,9 @@ Result<Record> read_record(std::string_view text, std::string_view file, const L
   if (!value) return tl::make_unexpected(value.error());
   Diagnostics faults;
   JsonObject object(*value, file, faults, true);
-  object.schema("plimsoll.record", kVersion);
+  const int64_t version = object.schema("plimsoll.record", kVersion);
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
-  Record record = Reader(object, limits).read();
+  Record record = Reader(object, limits).read(version);
   object.finish();
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   return record;

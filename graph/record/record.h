@@ -1,7 +1,7 @@
 // Record: what one training step of a PyTorch program did, operator by operator, as the Python
 // package wrote it down (`*.plimsoll.json.gz`): storages with their birth and end, calls with their
-// operands, modules; neither weights nor code. Sizes are polynomials of the named dimensions that
-// it was recorded over.
+// operands, collectives, modules; neither weights nor code. Sizes are polynomials of the named
+// dimensions that it was recorded over.
 //
 //   const auto record = read_record(text, "step.plimsoll.json.gz");
 //   record->step  // as any way to a Step gives it
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/base/limits.h"
+#include "graph/ir/mesh.h"
 #include "graph/ir/step.h"
 
 namespace plimsoll {
@@ -25,6 +26,7 @@ struct Record {
   Binding only, multiples;
   std::string only_because;         // why no others
   std::vector<std::string> stated;  // what the step was told where it read a value
+  Mesh mesh;                        // of the ranks that it was one of
   Graph graph;                      // parameters, inputs and a node for each call; no edges
   Step step;
 };

@@ -265,12 +265,13 @@ void Rewrite::read_at(NodeId reader, size_t index, TensorId to) {
 
 std::vector<NodeId> Rewrite::order() const {
   std::vector<std::vector<NodeId>> before(graph_.nodes.size());
-  for (const auto& [at, id] : inserted_) before[at].push_back(id);
+  std::vector<NodeId> last;
+  for (const auto& [at, id] : inserted_) (at == kNoNode ? last : before[at]).push_back(id);
   std::vector<NodeId> order;
   order.reserve(graph_.nodes.size());
   std::vector<NodeId> pending;  // the next one last; a node comes after what goes before it
-  for (NodeId id = 0; id < first_inserted(); ++id) {
-    pending.push_back(id);
+  for (size_t i = 0; i < first_inserted() + last.size(); ++i) {
+    pending.push_back(i < first_inserted() ? static_cast<NodeId>(i) : last[i - first_inserted()]);
     while (!pending.empty()) {
       const NodeId next = pending.back();
       if (before[next].empty()) {
@@ -298,6 +299,7 @@ NodeId Rewrite::first_reader(TensorId tensor) const {
 NodeId Rewrite::right_after(TensorId tensor) const {
   const NodeId maker = graph_.tensors[tensor].producer;
   const NodeId reader = first_reader(tensor);
+  if (reader == kNoNode) return maker + 1 < first_inserted() ? maker + 1 : kNoNode;
   return maker < first_inserted() && reader < first_inserted() ? maker + 1 : reader;
 }
 

@@ -55,12 +55,14 @@ class Rewrite {
   Node& replace(NodeId at, std::string_view domain, std::string_view op,
                 std::vector<TensorId> inputs);
   // Before which node something runs right after the node that made `tensor`, and before all that
-  // read it, of which there is one. Its first reader where either of them was inserted.
+  // read it. Its first reader where either of them was inserted; kNoNode, the end, where nothing
+  // comes behind the node and nothing reads the tensor.
   NodeId right_after(TensorId tensor) const;
   // A node to be inserted, of the name and module of `at`.
   Node beside(NodeId at, std::string_view domain, std::string_view op,
               std::vector<TensorId> inputs) const;
-  // A new node just before `at`. Its output is a new tensor of the given type.
+  // A new node just before `at`, behind all for kNoNode. Its output is a new tensor of the given
+  // type.
   TensorId insert_before(NodeId at, Node node, DType dtype, Shape shape);
   // A copy of a node just before `at`, as part of the module and the calls that `at` belongs to.
   NodeId copy_before(NodeId at, NodeId of);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,9 +26,10 @@ constinit const patterns::Fragment kAfterHead("y = Mul|Div|Tanh|Cast|Identity|Re
 
 class FinetunePass {
  public:
-  FinetunePass(Graph& graph, const Finetune& finetune, DType compute)
+  FinetunePass(Graph& graph, const Finetune& finetune, DType compute, const AdapterNames& names)
       : r_(graph),
         finetune_(finetune),
+        names_(names),
         row_(quantization_of(finetune)),
         compute_(compute),
         count_(r_.nodes()) {}
@@ -37,13 +39,18 @@ class FinetunePass {
     const std::vector<std::string_view> names = split(finetune_.targets, ',');
     std::set<std::string_view> unmet;
     for (const std::string_view name : names) unmet.insert(trimmed(name));
+    if (finetune_.kind != FinetuneKind::kFull) {
+      if (auto adapted = adapt_stacked(unmet); !adapted)
+        return tl::make_unexpected(adapted.error());
+    }
     for (NodeId id = 0; id < count_; ++id) {
       if (!is_linear(id)) continue;
       if (row_ && !is_head(id)) quantize(id);
       if (finetune_.kind == FinetuneKind::kFull) continue;
       const std::string_view name = last_part(r_.node(id).module);
+      if (is_stacked(name)) continue;
       const bool all = unmet.contains(kAllLinear) || met_.contains(kAllLinear);
-      if (all && !is_head(id)) {
+      if (all && (names_.head || !is_head(id))) {
         meet(unmet, kAllLinear);
         adapt(id);
       } else if (unmet.contains(name) || met_.contains(name)) {
@@ -52,7 +59,8 @@ class FinetunePass {
       }
     }
     // peft takes names that are met nowhere, unless none is.
-    if (done_.adapters == 0 && finetune_.kind != FinetuneKind::kFull) return refuse(*unmet.begin());
+    if (done_.adapters + done_.stacked == 0 && finetune_.kind != FinetuneKind::kFull)
+      return refuse(*unmet.begin());
     if (row_ && done_.quantized == 0) {
       return error("E264", fmt::format("{}: the model has no linear layer but its head",
                                        setting("quantize", std::string(row_->name))));
@@ -67,6 +75,56 @@ class FinetunePass {
     if (at == unmet.end()) return;
     met_.insert(*at);
     unmet.erase(at);
+  }
+
+  bool is_stacked(std::string_view layer) const {
+    return std::ranges::any_of(names_.stacked, [&](const auto& one) { return one.first == layer; });
+  }
+
+  // Each parameter that asked names stand for, with how many times the rank its adapter has.
+  Result<void> adapt_stacked(std::set<std::string_view>& unmet) {
+    const bool all = unmet.contains(kAllLinear);
+    std::map<std::string_view, int64_t> known, asked;
+    for (const auto& [layer, parameter] : names_.stacked) {
+      ++known[parameter];
+      if (!all && !unmet.contains(layer)) continue;
+      ++asked[parameter];
+      meet(unmet, layer);
+    }
+    for (const auto& [parameter, times] : asked) {
+      if (times != known[parameter]) return refuse_part(parameter);
+      if (finetune_.dropout > 0) return refuse_dropout(parameter);
+      const std::string end = fmt::format(".{}", parameter);
+      const size_t tensors = r_.graph().tensors.size();
+      for (TensorId id = 0; id < tensors; ++id) {
+        if (r_.tensor(id).kind == TensorKind::kParameter && r_.tensor(id).name.ends_with(end))
+          fold_in(id, times * finetune_.rank);
+      }
+    }
+    return {};
+  }
+
+  // What reads the weight reads it with its adapter from now on.
+  void fold_in(TensorId weight, int64_t rank) {
+    const std::vector<NodeId> readers = r_.readers(weight);
+    if (readers.empty() || !r_.tensor(weight).shape) return;
+    const NodeId before = r_.first_reader(weight);
+    const Shape shape = *r_.tensor(weight).shape;
+    const std::string name = r_.tensor(weight).name;
+    const Dim rows = shape.size() == 3 ? shape[0] * Dim(rank) : Dim(rank);
+    const TensorId a = adapter(fmt::format("{}.lora_A.weight", name), {rows, shape.back()});
+    const TensorId b =
+        adapter(fmt::format("{}.lora_B.weight", name), {shape[shape.size() - 2], rows});
+    Node node = made("plimsoll", "AdaptedWeight", before, {weight, a, b});
+    const TensorId sum = insert(before, std::move(node), r_.tensor(weight).dtype, shape);
+    for (const NodeId reader : readers) r_.read_instead(reader, weight, sum);
+    ++done_.stacked;
+  }
+
+  TensorId adapter(const std::string& name, Shape shape) {
+    const TensorId weight = r_.add_parameter(name, kAdapters, std::move(shape));
+    r_.graph().tensors[weight].weight = true;
+    return weight;
   }
 
   void freeze() {
@@ -133,9 +191,8 @@ class FinetunePass {
 
   TensorId product(NodeId before, NodeId id, TensorId x, const std::string& part, const Dim& out) {
     Shape shape = *r_.tensor(x).shape;
-    const TensorId weight = r_.add_parameter(fmt::format("{}.{}.weight", r_.node(id).module, part),
-                                             kAdapters, {out, shape.back()});
-    r_.graph().tensors[weight].weight = true;
+    const TensorId weight =
+        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), {out, shape.back()});
     shape.back() = out;
     return insert(before, made("plimsoll", "Linear", id, {x, weight}), kAdapters, shape);
   }
@@ -164,7 +221,9 @@ class FinetunePass {
     sum = cast(before, id, sum, base_type);
     for (const NodeId reader : readers) r_.read_instead(reader, y, sum);
     for (TensorId& out : r_.graph().outputs) {
-      if (out == y) out = sum;
+      if (out != y) continue;
+      out = sum;
+      done_.outputs.emplace_back(y, sum);
     }
     ++done_.adapters;
   }
@@ -173,8 +232,33 @@ class FinetunePass {
     return std::ranges::find(r_.graph().outputs, t) != r_.graph().outputs.end();
   }
 
+  std::string layers_of(std::string_view parameter) const {
+    std::string all;
+    for (const auto& [layer, of] : names_.stacked) {
+      if (of == parameter) all += (all.empty() ? "" : ", ") + layer;
+    }
+    return all;
+  }
+
+  tl::unexpected<Diagnostics> refuse_part(std::string_view parameter) const {
+    return error("E265",
+                 fmt::format("{}: {} are one parameter, {}, which peft adapts as a whole",
+                             setting("lora-targets"), layers_of(parameter), parameter),
+                 {}, "name all of them, or none");
+  }
+
+  tl::unexpected<Diagnostics> refuse_dropout(std::string_view parameter) const {
+    return error(
+        "E265",
+        fmt::format("{}: peft has no dropout for an adapter of {}, which is folded into "
+                    "the parameter",
+                    setting("lora-dropout", fmt::format("{}", finetune_.dropout)), parameter),
+        {}, fmt::format("set {} or name other layers", setting("lora-dropout", "0")));
+  }
+
   tl::unexpected<Diagnostics> refuse(std::string_view name) const {
     std::set<std::string> known;
+    for (const auto& [layer, parameter] : names_.stacked) known.insert(layer);
     for (NodeId id = 0; id < count_; ++id) {
       if (is_linear(id)) known.insert(std::string(last_part(r_.node(id).module)));
     }
@@ -194,6 +278,7 @@ class FinetunePass {
   static constexpr DType kAdapters = DType::kFloat32;
   Rewrite r_;
   const Finetune& finetune_;
+  const AdapterNames& names_;
   const QuantizationRow* row_;
   DType compute_;
   size_t count_;
@@ -203,8 +288,9 @@ class FinetunePass {
 
 }  // namespace
 
-Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute) {
-  return FinetunePass(graph, finetune, compute).run();
+Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute,
+                                    const AdapterNames& names) {
+  return FinetunePass(graph, finetune, compute, names).run();
 }
 
 }  // namespace plimsoll

@@ -22,6 +22,9 @@ bool is_whole(const Match& m, std::string_view gate) {
   return m.r.graph().exporter != Exporter::kPyTorch ||
          !is_called_after(m.r.tensor(m["s"]).name, gate);
 }
+bool is_called_gelu(const Match& m) {
+  return is_called_after(m.r.tensor(m.root().outputs[0]).name, "gelu");
+}
 bool is_silu(const Match& m) { return is_whole(m, "sigmoid"); }
 bool is_mish(const Match& m) { return is_whole(m, "tanh"); }
 
@@ -79,6 +82,17 @@ constexpr Pattern kActivationRows[] = {
                 "const h: f32[] = [0.5]; t = Mul(r, x); e = Erf(t); s = Add(n, e); m = Mul(h, x);"
                 "y = Mul(m, s)",
      .near_miss = "m = Mul(h, t)"},
+    // Of the newer exporter before opset 20, which calls the whole after the operator.
+    {.name = "GELU",
+     .exporter = Exporter::kPyTorch,
+     .match = "t = Div(x, 1.41421); y = Mul(x, Mul(0.5, Add(Erf(t), 1))!)",
+     .result = "y = Gelu(x) {approximate=\"none\"}",
+     .when = is_called_gelu,
+     .example = "input x: f32[B,8]; const r: f32[] = [1.41421356]; const n: f32[] = [1];"
+                "const h: f32[] = [0.5]; t = Div(x, r); e = Erf(t); s = Add(e, n); m = Mul(h, s);"
+                "gelu = Mul(x, m)",
+     .after = "gelu = Gelu(x) {approximate=\"none\"}",
+     .near_miss = "z = Neg(m)"},
     // The cube as products: a power was written by hand and runs in pieces.
     {.name = "GELU (tanh)",
      .match = "t = Mul(0.797885, Add(x, Mul*(0.044715, x, x, x)));"

@@ -9,6 +9,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/text.h"
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
@@ -66,6 +67,18 @@ std::vector<Value> assumed(eager::Lowering& l) {
     outputs.push_back(std::move(y));
   }
   return outputs;
+}
+
+// 1 of "blocks", 3 of "blocks/3": which of them recompute, counted from one, as torchtitan's
+// selective checkpointing of layers counts (torchtitan/distributed/activation_checkpoint.py).
+std::optional<int64_t> nth_block(std::string_view which) {
+  constexpr std::string_view kBlocks = "blocks";
+  if (!which.starts_with(kBlocks)) return std::nullopt;
+  which.remove_prefix(kBlocks.size());
+  if (which.empty()) return 1;
+  if (which.front() != '/') return std::nullopt;
+  const auto step = parse_number<int64_t>(which.substr(1));
+  return step && *step > 0 ? step : std::nullopt;
 }
 
 }  // namespace
@@ -293,14 +306,19 @@ bool Forward::is_filled_here(const Node& node, TensorId out) const {
 
 Result<void> Forward::checkpoint(const std::string& which) {
   if (which == "none") return {};
+  const int64_t step = nth_block(which).value_or(0);
   blocks_ = which == "mirror" ? mirrored_runs(graph_)
-                              : parallel::units_below(graph_, which == "blocks" ? "" : which);
+                              : parallel::units_below(graph_, step > 0 ? "" : which);
+  for (size_t i = blocks_.size(); i > 0 && step > 1; --i) {
+    if (static_cast<int64_t>(i) % step != 0)
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+  }
   if (!blocks_.empty()) return {};
-  const std::string help =
-      fmt::format("{} takes none, blocks, mirror, or a module's path, as 'estimate {}' lists them",
-                  setting("checkpoint"), setting("json"));
-  if (which == "blocks")
-    return error("E261", "the file names no repeated modules to checkpoint", {}, help);
+  const std::string help = fmt::format(
+      "{} takes none, blocks, blocks/2 for every second one, mirror, or a module's path, as "
+      "'estimate {}' lists them",
+      setting("checkpoint"), setting("json"));
+  if (step > 0) return error("E261", "the file names no repeated modules to checkpoint", {}, help);
   return error("E261", fmt::format("no module is called '{}'", shortened(which, 60)), {}, help);
 }
 

@@ -26,7 +26,8 @@ class Forward {
           const std::vector<TensorId>& returned, const parallel::Placements& placements,
           eager::Machine& machine);
 
-  // Which blocks are checkpointed: "none", "blocks", "mirror" as MXNet does, or a module's path.
+  // Which blocks are checkpointed: "none", "blocks", "blocks/2" (every
+  // second), "mirror" as MXNet does, or a module's path.
   // E261 where the graph has no such module.
   Result<void> checkpoint(const std::string& which);
 

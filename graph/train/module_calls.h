@@ -16,4 +16,7 @@ std::vector<std::string_view> calls_around(const Node& node);
 // The same as one text.
 std::string_view call_path(const Node& node);
 
+// For each node the last one of the call whose code it is. Cost: linear in the graph.
+std::vector<NodeId> ends_of_calls(const Graph& graph);
+
 }  // namespace plimsoll

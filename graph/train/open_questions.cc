@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "graph/exporter/origin.h"
@@ -25,10 +26,13 @@ class OpenSearch {
   OpenQuestions run() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) look_at(id);
     look_at_buffers();
+    look_at_passes();
+    tell(passes_, "layer",
+         "may run without gradients for one of its inputs or, as taken here, for none");
     tell(leaky_, "activation", "may run in place or not");
-    tell(regions_, "operator", "may run with gradients or, as taken here, without");
-    tell(masks_, "attention", "may be given no mask or, as taken here, the network's own");
-    tell(buffers_, "array", "of arithmetic may be a buffer or, as taken here, a weight");
+    tell(regions_, "operator", "may run with gradients or, as assumed here, without");
+    tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");
+    tell(buffers_, "array", "of arithmetic may be a buffer or, as assumed here, a weight");
     open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
     return std::move(open_);
   }
@@ -105,6 +109,55 @@ class OpenSearch {
     }
   }
 
+  // A layer that two inputs pass, each before any other weight: a teacher that shares its weights,
+  // a target under torch.no_grad(). What only one pass made is not kept then.
+  void look_at_passes() {
+    if (graph_.exporter != Exporter::kPyTorch || has_lines_) return;
+    std::map<TensorId, std::vector<NodeId>> readers;
+    std::vector<char> trained(graph_.tensors.size(), 0);
+    for (TensorId id = 0; id < kinds_.size(); ++id)
+      trained[id] = kinds_[id] == WeightRole::kTrained ? 1 : 0;
+    const auto reads = [&](TensorId in) { return in != kNoTensor && trained[in] != 0; };
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (multiplies_by_weight(node) && node.inputs.size() > 1 && !reads(node.inputs[0]) &&
+          reads(node.inputs[1]))
+        readers[node.inputs[1]].push_back(id);
+      const bool any = !has(node, OpRow::kShapeOf) && std::ranges::any_of(node.inputs, reads);
+      for (const TensorId out : node.outputs) {
+        if (out != kNoTensor) trained[out] = any ? 1 : 0;
+      }
+    }
+    for (const auto& [weight, nodes] : readers) {
+      if (nodes.size() != 2) continue;
+      const Dim one = made_by_one(nodes[0], nodes[1]), other = made_by_one(nodes[1], nodes[0]);
+      if (one == Dim(0) || other == Dim(0)) continue;
+      passes_.add(nodes[0]);
+      open_.less += one;
+    }
+  }
+
+  // Bytes of what follows from one node and not from the other.
+  Dim made_by_one(NodeId node, NodeId other) const {
+    std::vector<char> ours(graph_.tensors.size(), 0), theirs(graph_.tensors.size(), 0);
+    Dim sum;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const auto follows = [&](const std::vector<char>& from, NodeId begin) {
+        return id == begin || std::ranges::any_of(graph_.nodes[id].inputs, [&](TensorId in) {
+                 return in != kNoTensor && from[in] != 0;
+               });
+      };
+      const bool mine = follows(ours, node), its = follows(theirs, other);
+      for (const TensorId out : graph_.nodes[id].outputs) {
+        if (out == kNoTensor) continue;
+        ours[out] = mine ? 1 : 0;
+        theirs[out] = its ? 1 : 0;
+        if (mine && !its && !has(graph_.nodes[id], OpRow::kSharesStorage)) sum += bytes_of(out);
+      }
+    }
+    return sum;
+  }
+
   // That nothing but arithmetic reads, and whose name is no weight's.
   std::vector<char> arrays_in_arithmetic() const {
     std::vector<char> found(graph_.tensors.size(), 0), read_else(graph_.tensors.size(), 0);
@@ -144,7 +197,7 @@ class OpenSearch {
   bool has_lines_;
   mutable std::vector<char> independent_;
   OpenQuestions open_;
-  Tally leaky_, regions_, masks_, buffers_;
+  Tally leaky_, regions_, masks_, buffers_, passes_;
 };
 
 }  // namespace

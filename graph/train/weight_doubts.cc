@@ -52,7 +52,7 @@ class DoubtSearch {
          "export the network before quantisation to train it");
     tell("W234", merged_, "layer", "reads a weight that the file gives to another module",
          "read weights that the file gives to other modules",
-         "exporters merge weights of equal values: give each its own before the export");
+         "exporters merge weights of equal values: make them distinct before the export");
     no_batch();
     return std::move(doubts_);
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +21,18 @@ std::string form_of(std::string_view quant) {
   return fmt::format("{}-double", quant);
 }
 
+// Projections as configs of transformers call them, where a source leaves the ending out.
+std::string projection_of(const std::string& name) {
+  constexpr std::array<std::string_view, 7> kShort = {"q", "k", "v", "o", "gate", "up", "down"};
+  return std::ranges::find(kShort, name) == kShort.end() ? name : name + "_proj";
+}
+
 std::string targets_of(const JsonValue& written) {
   if (const std::string* text = written.string()) return *text;
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   if (const auto* list = written.list()) {
     for (const JsonValue& one : *list) {
-      if (const std::string* name = one.string()) names.push_back(*name);
+      if (const std::string* name = one.string()) names.push_back(projection_of(*name));
     }
   }
   return fmt::format("{}", fmt::join(names, ","));

@@ -16,20 +16,16 @@ constexpr IgnoredKey kIgnoredKeys[] = {
      "false null none"},
     {"adapter_fp32", "adapters are kept in fp32", true, "false null"},
     {"optimizer_in_backward", "each weight is updated as its gradient comes", true, "false null"},
-    {"packed", "samples are joined to full sequences", true, "false null"},
+    {"packed", "samples are joined to full sequences, as long as seq says"},
+    {"seq_is_config_default", "seq is not printed: it is the program's default of that time"},
     {"seq_is_maximum", "most sequences are shorter than seq", true, "false null"},
     {"tokens_per_step_mean", "sequences differ in length", true},
     {"resolution", "height and width of images of a diffusion model", true},
     {"cameras", "images per sample", true, "1"},
-    {"vocab", "the size of the vocabulary, where it is not the model's", true},
     // How it is spread over GPUs and memories.
-    {"parallel", "degrees of each kind of parallelism", true, "null {}"},
-    {"zero_stage", "what is sharded between data-parallel GPUs", true, "0 null"},
-    {"zero_group", "between how many", true, "1 null"},
-    {"sequence_parallel", "activations are split along the sequence", true, "false null"},
     {"offload", "what is kept in the host's memory meanwhile", true, "null {} false none"},
     // Whose kernels run.
-    {"kernels", "libraries of fused kernels beside the framework's", true, "null none"},
+    {"kernels", "libraries of fused kernels in addition to the framework's", true, "null none"},
     {"framework_config", "fused kernels and quantisation, in the source's words", true,
      "null none"},
     {"liger", "Liger's fused kernels", true, "null false"},
@@ -37,7 +33,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"technique", "what the source varies, in its words", true},
     {"precision_printed", "the precision in the source's words: FP8 and narrower", true,
      "BF16 bf16 FP16 fp16 FP32 fp32 TF32 tf32"},
-    {"mixed_precision", "of sharded weights and their exchange", true, "null"},
     {"run_failed", "the run did not end", true, "false null"},
     // What says more of the same run.
     {"xla", "TensorFlow's graph was compiled by XLA: it is predicted without"},
@@ -54,7 +49,7 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"total_min_ms", "of steps that total_ms is the median or mean of"},
     {"total_median_ms", "of steps that total_ms is the least or mean of"},
     {"total_std_ms", "how steps differ in length"},
-    {"schedule", "of training, or of a pipeline's micro-batches, which parallel tells"},
+    {"schedule", "of training, or of a pipeline's micro-batches"},
     {"tokens_per_second_per_gpu", "a rate, which total_ms is derived from"},
     {"tokens_per_second", "a rate of all GPUs, which total_ms is derived from"},
     {"mfu", "the share of the card's peak, derived"},
@@ -77,15 +72,6 @@ std::string text_of(const JsonValue& value) {
   return value.members() && value.members()->empty() ? "{}" : "";
 }
 
-// {"dp": 8}: as many as there are GPUs is data-parallel, which is modelled.
-bool is_data_parallel(const JsonValue& value, const MeasuredRun& run) {
-  const JsonValue::Members* kinds = value.members();
-  return kinds && std::ranges::all_of(*kinds, [&](const JsonMember& kind) {
-           const auto degree = kind.value.integer();
-           return degree == 1 || (kind.key == "dp" && degree == run.n_gpus.value_or(1));
-         });
-}
-
 // As many as a batch has per GPU: one pass.
 bool is_whole_batch(const JsonValue& value, const MeasuredRun& run) {
   const auto samples = value.integer();
@@ -98,7 +84,6 @@ bool is_neutral_note(const IgnoredKey& key, const JsonValue& value, const Measur
   for (std::string_view rest = key.neutral; !rest.empty();) {
     if (take_part(rest, ' ') == text) return true;
   }
-  if (key.name == "parallel") return is_data_parallel(value, run);
   return key.name == "local_batch" && is_whole_batch(value, run);
 }
 

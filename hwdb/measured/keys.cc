@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <type_traits>
 
-#include "graph/base/escape.h"
-#include "graph/base/text.h"
 #include "hwdb/measured/finetune_key.h"
+#include "hwdb/measured/loose_keys.h"
+#include "hwdb/measured/parallel_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -25,6 +23,7 @@ const MeasuredKey kKeys[] = {
     {"conv_library", &R::conv_library},
     {"dtype", &R::dtype},
     {"precision", &R::dtype},
+    {"mixed_precision", &R::mixed_precision},
     {"device_inferred", &R::device_inferred},
     {"op", &R::op},
     {"pass", &R::pass},
@@ -53,6 +52,7 @@ const MeasuredKey kKeys[] = {
     {"input_mode", &R::input_mode},
     {"timesteps", &R::timesteps},
     {"layers", &R::layers},
+    {"vocab", &R::vocab},
     {"input_size", &R::input_size},
     {"directions", &R::directions},
     {"form", &R::form},
@@ -99,6 +99,13 @@ const MeasuredKey kKeys[] = {
     {"lora_targets", &R::lora_targets},
     {"quantize", &R::quantize},
     {"n_gpus", &R::n_gpus},
+    {"parallel", &R::parallel},
+    {"zero_stage", &R::zero_stage},
+    {"zero_group", &R::zero_group},
+    {"fsdp_version", &R::fsdp_version},
+    {"no_sync", &R::no_sync},
+    {"sequence_parallel", &R::sequence_parallel},
+    {"node_link", &R::node_link},
     {"linear_widths", &R::linear_widths},
     {"output", &R::output},
     {"activation", &R::activation},
@@ -130,6 +137,7 @@ const MeasuredKey kKeys[] = {
     {"half_norms", &R::half_norms},
     {"exchange", &R::exchange},
     {"module_loading", &R::module_loading},
+    {"allocator", &R::allocator},
     {"cudnn_rnn", &R::cudnn_rnn},
     {"own_size", &R::own_size},
     {"retains_activations", &R::retains_activations},
@@ -166,6 +174,9 @@ const MeasuredKey kKeys[] = {
     {"peak_memory_gb", Above{}},
     {"peak_memory_gib", Above{}},
     {"peak_memory_bytes", Above{}},
+    {"persistent_bytes", Above{}},
+    {"allocated_after_mb", Above{}},
+    {"allocated_after_step_mb", Above{}},
     {"memory_counter", &R::memory_counter},
     {"out_of_memory", &R::out_of_memory},
     {"ran", &R::ran},
@@ -181,12 +192,6 @@ const MeasuredKey kKeys[] = {
     {"duration_pct", FromZero{}},
     {"fp32_utilisation_pct", FromZero{}},
 };
-
-const MeasuredKey* find_key(std::string_view name) {
-  const auto found = std::find_if(std::begin(kKeys), std::end(kKeys),
-                                  [&](const MeasuredKey& key) { return key.name == name; });
-  return found == std::end(kKeys) ? nullptr : found;
-}
 
 void take_measurement(JsonObject& record, MeasuredRun& run, std::string_view key, bool zero) {
   const auto value = record.optional_real(key);
@@ -266,121 +271,15 @@ struct Tell {
   }
 };
 
-// Keys that sources write in more than one type: each in a function of its own.
-void take_input(JsonObject& record, MeasuredRun& run) {
-  const JsonValue* input = record.optional("input");
-  if (input && input->string()) {
-    run.input_text = *input->string();
-  } else {
-    run.input = record.optional_integers("input", {.low = 0}).value_or(std::vector<int64_t>());
-  }
-}
-
-void take_hidden(JsonObject& record, MeasuredRun& run) {
-  const JsonValue* hidden = record.optional("hidden");
-  if (hidden && hidden->list()) {
-    run.hidden_widths =
-        record.optional_integers("hidden", {.low = 0}).value_or(std::vector<int64_t>());
-  } else {
-    run.hidden = record.optional_integer("hidden", {.low = 0});
-  }
-}
-
-void take_dropout(JsonObject& record, MeasuredRun& run) {
-  const JsonValue* dropout = record.optional("dropout");
-  if (!dropout) return;
-  run.has_dropout = dropout->boolean();
-  if (!run.has_dropout) run.dropout = record.optional_real("dropout", {.low = 0, .high = 1});
-  if (run.dropout) run.has_dropout = *run.dropout > 0;
-}
-
-// The symbol that a one-number input sets, or how long sequences are.
-void take_sequence(JsonObject& record, MeasuredRun& run) {
-  const JsonValue* sequence = record.optional("sequence");
-  if (sequence && sequence->string()) {
-    run.sequence = *sequence->string();
-  } else {
-    run.sequence_length = record.optional_integer("sequence", {.low = 1});
-  }
-  const auto tokens = record.optional_integer("seq", {.low = 1});
-  if (tokens && run.sequence_length && tokens != run.sequence_length) {
-    record.fail("E515", "seq and sequence say two lengths", *record.value().find("seq"));
-  }
-  if (tokens) run.sequence_length = tokens;
-}
-
-// cuBLAS's letters "N" and "T", or false and true.
-std::optional<bool> take_transposed(JsonObject& record, std::string_view key) {
-  const JsonValue* value = record.optional(key);
-  if (!value || !value->string()) return record.optional_bool(key);
-  const auto letter = record.optional_choice(key, {"N", "T"});
-  return letter ? std::optional<bool>(*letter == "T") : std::nullopt;
-}
-
-void take_nodes(JsonObject& record, MeasuredRun& run) {
-  const JsonValue* nodes = record.optional("nodes");
-  if (!nodes) return;
-  run.nodes = nodes->integer();
-  // Gavel's "spread over several".
-  const std::string* words = nodes->string();
-  if (words && words->find("several") != std::string::npos && !run.nodes) run.nodes = 2;
-}
-
-constexpr std::string_view kLoose[] = {"kind", "input", "hidden", "dropout", "sequence",
-                                       "seq",  "a_t",   "b_t",    "nodes"};
-
-bool is_loose(std::string_view key) {
-  return std::find(std::begin(kLoose), std::end(kLoose), key) != std::end(kLoose);
-}
-
-JsonValue number_value(std::string_view text, const Place& place) {
-  JsonNumber number;
-  number.text = text;
-  number.whole = text.find_first_of(".eE") == text.npos;
-  std::from_chars(text.data(), text.data() + text.size(), number.real);
-  return {place.line, place.column, number};
-}
-
-bool is_number(std::string_view text) {
-  return parse_number<double>(text) && text.find_first_of("nNiI") == text.npos;
-}
-
-// "12.5 MiB" in a column that says its unit is 12.5.
-std::string_view without_unit(std::string_view column, std::string_view cell) {
-  const size_t blank = cell.find(' ');
-  if (blank == cell.npos) return cell;
-  const std::string_view unit = cell.substr(blank + 1);
-  const bool same = (column.ends_with("_mb") && (unit == "MiB" || unit == "MB")) ||
-                    (column.ends_with("_ms") && unit == "ms") ||
-                    (column.ends_with("_pct") && unit == "%");
-  return same ? cell.substr(0, blank) : cell;
-}
-
-tl::unexpected<Diagnostics> bad_cell(std::string_view column, std::string_view cell,
-                                     std::string_view wanted, Place place) {
-  const bool comma =
-      cell.find(',') != cell.npos && cell.find_first_not_of("-0123456789,.") == cell.npos;
-  return error("E512",
-               fmt::format("{} must be {}, found \"{}\"", column, wanted, shortened(cell, 60)),
-               std::move(place), comma ? "write a decimal point, not a comma" : "");
-}
-
-Result<std::optional<JsonValue>> list_value(std::string_view column, std::string_view cell,
-                                            const Place& place) {
-  JsonValue::List list;
-  for (std::string_view rest = cell; !rest.empty();) {
-    const size_t end = std::min(rest.find_first_of("x "), rest.size());
-    const std::string_view piece = rest.substr(0, end);
-    if (!is_number(piece)) return bad_cell(column, cell, "a list like 3x224x224", place);
-    list.push_back(number_value(piece, place));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return JsonValue{place.line, place.column, std::move(list)};
-}
-
 }  // namespace
 
 std::span<const MeasuredKey> measured_keys() { return kKeys; }
+
+const MeasuredKey* find_measured_key(std::string_view name) {
+  const auto found = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                  [&](const MeasuredKey& key) { return key.name == name; });
+  return found == std::end(kKeys) ? nullptr : found;
+}
 
 void decode_run(JsonObject& record, MeasuredRun& run) {
   run.line = record.value().line;
@@ -388,25 +287,23 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
   if (!members) return;
   // By what is there: a record has some twenty of the keys.
   for (const JsonMember& member : *members) {
-    if (member.key == "finetune" && member.value.members()) {
-      take_finetune(member.value, run);
-    } else if (const MeasuredKey* key = find_key(member.key)) {
+    if (member.value.members() && (member.key == "finetune" || member.key == "parallel")) continue;
+    if (const MeasuredKey* key = find_measured_key(member.key)) {
       std::visit(Take{record, run, key->name}, key->member);
-    } else if (!is_loose(member.key) || (member.key == "nodes" && !member.value.integer())) {
+    } else if (!is_loose_key(member.key) || (member.key == "nodes" && !member.value.integer())) {
       run.notes.push_back(member);
     }
   }
-  take_input(record, run);
-  take_hidden(record, run);
-  take_dropout(record, run);
-  take_sequence(record, run);
-  run.a_t = take_transposed(record, "a_t");
-  run.b_t = take_transposed(record, "b_t");
-  take_nodes(record, run);
+  take_loose_keys(record, run);
+  if (const JsonValue* made = record.value().find("finetune"); made && made->members())
+    take_finetune(*made, run);
+  if (const JsonValue* axes = record.value().find("parallel"); axes && axes->members())
+    take_parallel(*axes, run);
 }
 
 std::optional<JsonValue> value_of(const MeasuredRun& run, std::string_view key) {
-  if (const MeasuredKey* known = find_key(key)) return std::visit(Tell{run}, known->member);
+  if (const MeasuredKey* known = find_measured_key(key))
+    return std::visit(Tell{run}, known->member);
   const auto note = std::ranges::find(run.notes, key, &JsonMember::key);
   return note == run.notes.end() ? std::nullopt : std::optional(note->value);
 }
@@ -416,37 +313,6 @@ void complete_run(MeasuredRun& run, const MeasuredRun& defaults) {
   for (const MeasuredKey& key : kKeys) std::visit(complete, key.member);
   complete(&MeasuredRun::sequence);
   complete(&MeasuredRun::has_dropout);
-}
-
-Result<std::optional<JsonValue>> cell_value(std::string_view column, const std::string& cell,
-                                            Place place) {
-  if (cell.empty()) return std::nullopt;
-  const auto text = [&] { return JsonValue{place.line, place.column, cell}; };
-  if (is_loose(column)) {
-    if (is_number(cell)) return number_value(cell, place);
-    if (cell == "true" || cell == "false") {
-      return JsonValue{place.line, place.column, cell == "true"};
-    }
-    const bool list = cell.find_first_not_of("0123456789x ") == cell.npos;
-    return list ? list_value(column, cell, place) : text();
-  }
-  const MeasuredKey* key = find_key(column);
-  const bool flag = key && std::holds_alternative<std::optional<bool> MeasuredRun::*>(key->member);
-  if (flag) {
-    if (cell == "true" || cell == "false")
-      return JsonValue{place.line, place.column, cell == "true"};
-    return bad_cell(column, cell, "true or false", place);
-  }
-  if (!key || std::holds_alternative<std::string MeasuredRun::*>(key->member)) return text();
-  if (std::holds_alternative<std::vector<int64_t> MeasuredRun::*>(key->member)) {
-    return list_value(column, cell, place);
-  }
-  if (std::holds_alternative<std::vector<std::string> MeasuredRun::*>(key->member)) {
-    return JsonValue{place.line, place.column, JsonValue::List{text()}};
-  }
-  const std::string_view number = without_unit(column, cell);
-  if (!is_number(number)) return bad_cell(column, cell, "a number", place);
-  return number_value(number, place);
 }
 
 }  // namespace plimsoll

@@ -25,6 +25,8 @@ struct MeasuredKey {
 };
 
 std::span<const MeasuredKey> measured_keys();
+// Null for a name that is none.
+const MeasuredKey* find_measured_key(std::string_view name);
 
 // Fills a run from one record; faults go to the object's.
 void decode_run(JsonObject& record, MeasuredRun& run);
@@ -34,10 +36,5 @@ std::optional<JsonValue> value_of(const MeasuredRun& run, std::string_view key);
 
 // Gives a run what `defaults` has and the run has not; measurements stay as they are.
 void complete_run(MeasuredRun& run, const MeasuredRun& defaults);
-
-// A CSV cell as the value its column's type wants. Nothing for an empty or missing cell.
-// E512 where the text is not of that type.
-Result<std::optional<JsonValue>> cell_value(std::string_view column, const std::string& cell,
-                                            Place place);
 
 }  // namespace plimsoll

@@ -48,7 +48,7 @@ Result<MeterReading> read_summary(const ByteSource& source, const Limits& limits
     if (cells.size() == 1 && cells[0].starts_with(kTitle)) {
       const std::string_view id = cells[0].substr(kTitle.size());
       if (!device.empty() && id != device) {
-        return error("E532", "is of several GPUs: which one is the run's?", place,
+        return error("E532", "has several GPUs; select the one of the run", place,
                      "keep the summary of one");
       }
       device = id;

@@ -127,7 +127,7 @@ class SmiReader {
     if (of_process_ && processes_.size() > 1) return several(processes_.size(), "processes", place);
     if (cards_.size() > 1) return several(cards_.size(), "GPUs", place);
     if (at_once_) return several(2, "GPUs, sampled at one time", place);
-    if (most_ <= 0) return error("E531", "no line says how much memory is used", place);
+    if (most_ <= 0) return error("E531", "no line has the memory in use", place);
     MeterReading reading;
     reading.device = device_;
     reading.measured.push_back({of_process_ ? "nvidia_smi_mb" : "device_used_mb", most_});
@@ -139,8 +139,8 @@ class SmiReader {
     if (rows_ > 1 && !named) {
       reading.notes.push_back(
           note("N522",
-               fmt::format("no column tells {}: {} lines are taken for samples of one",
-                           of_process_ ? "processes apart" : "cards apart", rows_),
+               fmt::format("no column distinguishes {}: {} lines are read as samples of one",
+                           of_process_ ? "processes" : "GPUs", rows_),
                place, of_process_ ? "ask for pid and gpu_uuid too" : "ask for index or uuid too"));
     }
     return reading;
@@ -165,7 +165,7 @@ class SmiReader {
 
   static tl::unexpected<Diagnostics> several(size_t count, std::string_view of,
                                              const Place& place) {
-    return error("E532", fmt::format("is of {} {}: which one is the run's?", count, of), place,
+    return error("E532", fmt::format("has {} {}; select the one of the run", count, of), place,
                  "keep the lines of one, with the header");
   }
 

@@ -10,10 +10,12 @@
 #include "graph/base/text.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
+#include "hwdb/measured/cell_value.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/keys.h"
 #include "hwdb/measured/pickle.h"
+#include "hwdb/measured/tracker.h"
 
 namespace plimsoll {
 namespace {
@@ -51,7 +53,8 @@ void take_record(const JsonValue& value, RunFile& file, Diagnostics& faults, con
   const auto kind = take_kind(record, file.kind);
   if (!kind && !has_error(faults)) record.fail("E306", "key \"kind\" is missing");
   decode_run(record, run);
-  if (run.device.empty() && !record.has("device")) record.fail("E306", "key \"device\" is missing");
+  if (run.device.empty() && !record.has("device") && !file.is_export)
+    record.fail("E306", "key \"device\" is missing");
   run.kind = kind.value_or(RunKind::kModel);
   for (const JsonMember& note : run.notes) {
     if (file.notes.size() < kMostNotes) file.notes.insert(note.key);
@@ -64,6 +67,7 @@ void take_record(const JsonValue& value, RunFile& file, Diagnostics& faults, con
 
 // What is written that nothing reads: a slip where it is near a known key, else a note.
 void say_notes(const RunFile& file, Diagnostics& faults) {
+  if (file.is_export) return;  // its columns are listed
   std::vector<std::string> known = {"kind", "input", "hidden", "dropout", "a_t", "b_t", "nodes"};
   for (const MeasuredKey& key : measured_keys()) known.emplace_back(key.name);
   const auto is_note = [](const std::string& name) {
@@ -185,13 +189,14 @@ Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& 
     return error("E512", "fields are separated by semicolons", place, "separate them by commas");
   }
   std::set<std::string> seen;
+  const bool is_export = TrackerTable(columns).is_export();
   for (const std::string& column : columns) {
     if (!seen.insert(column).second) {
       return error("E510", fmt::format("column \"{}\" given twice", shortened(column, 60)), place);
     }
   }
   for (const char* needed : {"kind", "device"}) {
-    if (seen.contains(needed)) continue;
+    if (seen.contains(needed) || is_export) continue;
     const std::string near = nearest(needed, columns);
     return error("E306", fmt::format("column \"{}\" is missing", needed), place,
                  near.empty() ? fmt::format("the columns are {}; {}",
@@ -226,9 +231,15 @@ Result<RunFile> read_csv_runs(const ByteSource& source, const Each& each, const 
   RunFile file;
   file.name = source.name();
   CsvReader csv(source, limits);
-  const Result<std::vector<std::string>> columns = read_header(csv, file.name);
-  if (!columns) return tl::make_unexpected(columns.error());
+  const Result<std::vector<std::string>> header = read_header(csv, file.name);
+  if (!header) return tl::make_unexpected(header.error());
+  const TrackerTable table(*header);
   Diagnostics faults;
+  if (table.is_export()) {
+    file.is_export = true;
+    file.kind = RunKind::kModel;
+    faults.push_back(plimsoll::note("W515", table.described(), {file.name, csv.line(), 0, {}}));
+  }
   std::vector<std::string> cells;
   while (true) {
     const Result<bool> any = csv.next(cells);
@@ -236,7 +247,8 @@ Result<RunFile> read_csv_runs(const ByteSource& source, const Each& each, const 
     if (!*any) break;
     const Place place{file.name, csv.line(), 0, {}};
     if (file.runs >= static_cast<size_t>(limits.rows)) return over_limit(limits, "rows", place);
-    const Result<JsonValue> row = row_value(*columns, cells, place, file.missing_cells);
+    table.translate(cells);
+    const Result<JsonValue> row = row_value(table.columns(), cells, place, file.missing_cells);
     if (!row) return tl::make_unexpected(row.error());
     take_record(*row, file, faults, each);
   }

@@ -19,6 +19,7 @@ struct RunFile {
   std::optional<RunKind> kind;    // of records that do not say
   size_t runs = 0;
   std::set<std::string> notes;  // keys that mean nothing here, of any record; some hundred at most
+  bool is_export = false;       // of an experiment tracker: records may name no device
   size_t missing_cells = 0;     // "[N/A]" and "[Not Supported]" in CSV
   Diagnostics warnings;
 };

@@ -69,6 +69,10 @@ std::string MeasuredRun::framework_id() const {
       {"chainer", "chainer"},
       {"neon", "neon"},
       {"torch", "torch7"},
+      {"megatron", "pytorch"},
+      {"deepspeed", "pytorch"},
+      {"internevo", "pytorch"},
+      {"nemo", "pytorch"},
   };
   std::string lower = framework;
   for (char& letter : lower) {

@@ -40,6 +40,7 @@ struct MeasuredRun {
   // Environment.
   std::string device, framework, framework_version, cudnn, cuda, library, conv_library;
   std::string dtype;
+  std::string mixed_precision;  // of sharded weights and their exchange, in a trainer's words
   std::optional<bool> device_inferred;
 
   // Kernel and layer.
@@ -52,6 +53,7 @@ struct MeasuredRun {
   std::optional<int64_t> hidden, timesteps, layers, input_size, directions;
   std::vector<int64_t> hidden_widths;  // where "hidden" is a list
   std::string form;                    // of attention: which kernel
+  std::optional<int64_t> vocab;        // of a model, with its hidden, layers and heads
   std::optional<int64_t> heads, kv_heads, queries, keys, head_size, value_size;
   std::optional<bool> causal, masked;
   std::optional<bool> count_padding;  // in the mean of a pool's window
@@ -78,7 +80,12 @@ struct MeasuredRun {
   std::string dataset;
   std::optional<int64_t> samples;  // of a data set that lies in the host's memory
   std::optional<int64_t> batch_per_gpu, n_gpus, nodes;
-  std::string link;            // id of the link between the GPUs
+  std::string link;       // id of the link between the GPUs
+  std::string node_link;  // ... between machines; empty: `link` joins those of all machines
+  std::string parallel;   // "fsdp=8,tp=2": as the setting of its name
+  std::optional<int64_t> zero_stage, zero_group;  // what is sharded, between how many ranks
+  std::optional<int64_t> fsdp_version;
+  std::optional<bool> sequence_parallel, no_sync;  // as the settings of these names
   std::string memory_option;   // a switch of the source's own program that saves memory
   std::string optimisation;    // "before", "after": a source's own program saved memory
   std::vector<int64_t> input;  // [C, H, W] or [features]
@@ -112,6 +119,7 @@ struct MeasuredRun {
   std::optional<bool> half_norms;          // as --half-norms
   std::string exchange;                    // as --exchange
   std::string module_loading;              // as --module-loading
+  std::string allocator;                   // as --allocator
   std::string cudnn_rnn;                   // "Yes", "No": recurrent layers were the library's
   std::optional<int64_t> prefetch;         // batches on the device beside the one in use
   std::optional<bool> own_size;            // images had the model's own size, whatever `input` says

@@ -81,7 +81,7 @@ Result<MeterReading> read_snapshot(const ByteSource& source, const Limits& limit
   }
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   if (devices.size() > 1) {
-    return error("E532", fmt::format("is of {} GPUs: which one is the run's?", devices.size()),
+    return error("E532", fmt::format("has {} GPUs; select the one of the run", devices.size()),
                  place, "take the snapshot in the process of one GPU");
   }
   if (peak.reserved <= 0) return error("E531", "no segment: nothing was allocated", place);

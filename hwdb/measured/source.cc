@@ -53,6 +53,14 @@ MeasuredSource read_source(JsonObject& object) {
                                .least_batch = network.optional_integer("least_batch", kSamples)});
     network.finish();
   }
+  source.repeats = object.optional_strings("repeats");
+  for (const JsonValue& row : object.optional_list("precisions")) {
+    JsonObject precision(row, object.file(), object.faults());
+    source.precisions.push_back({.dtype = precision.required_string("dtype"),
+                                 .mixed = precision.optional_string("mixed_precision").value_or(""),
+                                 .precision = precision.required_string("precision")});
+    precision.finish();
+  }
   for (const JsonValue& row : object.optional_list("datasets")) {
     JsonObject dataset(row, object.file(), object.faults());
     source.datasets.push_back(
@@ -97,12 +105,22 @@ void MeasuredSource::complete(MeasuredRun& run) const {
   }
   complete_run(run, defaults);
   for (const NamedNetwork& n : networks) {
-    const bool meant = n.model == run.model && run.network.empty() &&
+    const bool meant = matches(n.model, run.model) && run.network.empty() &&
                        (n.framework.empty() || n.framework == run.framework) &&
                        run.framework_version.starts_with(n.version);
     if (!meant) continue;
     run.network = n.network;
     if (!run.least_batch) run.least_batch = n.least_batch;
+  }
+  std::erase_if(run.notes, [&](const JsonMember& note) {
+    return std::ranges::find(repeats, note.key) != repeats.end();
+  });
+  const auto meant = std::ranges::find_if(precisions, [&](const NamedPrecision& p) {
+    return p.dtype == run.dtype && (p.mixed.empty() || p.mixed == run.mixed_precision);
+  });
+  if (meant != precisions.end()) {
+    run.dtype = meant->precision;
+    if (!meant->mixed.empty()) run.mixed_precision.clear();
   }
   for (const NamedDataset& d : datasets) {
     if (d.dataset == run.dataset && !run.samples) run.samples = d.samples;

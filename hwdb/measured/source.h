@@ -9,7 +9,9 @@
 //      "defaults": {"loss": "none", "cudnn_benchmark": true}}]}
 //
 // `defaults` has the keys of a record (measured/run.h). What a record itself says wins. `networks`
-// says which network a name means there, with any framework or one or one version of it; `datasets`
+// says which network a name means there, with any framework or one or one version of it; `repeats`
+// which keys say again what others do;
+// `precisions` which precision the word of a trainer means; `datasets`
 // how many samples a data set has that the program holds in the host's memory; `cases` what holds
 // for some of the records only: those of a framework, model, device, mode, dtype or optimisation,
 // on several machines or on one.
@@ -33,6 +35,12 @@ struct NamedNetwork {
   std::optional<int64_t> least_batch;  // of the net file, see MeasuredRun
 };
 
+// The precision's row that a word means there, with FSDP's own setting or any.
+struct NamedPrecision {
+  std::string dtype, mixed;  // mixed empty: any
+  std::string precision;
+};
+
 struct NamedDataset {
   std::string dataset;
   int64_t samples = 0;
@@ -53,6 +61,8 @@ struct MeasuredSource {
   std::string source;  // the repository of a measured file, or the beginning of its title
   std::string says;    // in words, with where it says so
   std::vector<NamedNetwork> networks;
+  std::vector<NamedPrecision> precisions;
+  std::vector<std::string> repeats;  // keys that say in words what others of a record say
   std::vector<NamedDataset> datasets;
   std::vector<MeasuredCase> cases;  // the first that holds and says a thing wins
   MeasuredRun defaults;

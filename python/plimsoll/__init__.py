@@ -14,8 +14,9 @@ from ._plimsoll import __version__
 from ._record import StepModel, from_step
 from ._sweep import sweep
 from ._torch import TorchModel, from_torch
+from ._trainer import from_trainer
 from ._verbs import compare, estimate, max_batch, validate
 
 __all__ = [
     "Answer", "Bug", "Comparison", "Diagnostic", "Error", "Estimate", "InputError", "LimitError", "MaxBatch",
-    "MissingError", "PlimsollWarning", "StepModel", "TorchModel", "UsageError", "__version__", "callbacks", "compare", "estimate", "from_step", "from_torch", "max_batch", "sweep", "validate"]
+    "MissingError", "PlimsollWarning", "StepModel", "TorchModel", "UsageError", "__version__", "callbacks", "compare", "estimate", "from_step", "from_torch", "from_trainer", "max_batch", "sweep", "validate"]

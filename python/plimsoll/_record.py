@@ -9,7 +9,6 @@ import json
 import math
 import os
 import pickle
-import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError
+from ._folder import folder_of
 from ._record_sizes import OtherSteps, Sizes, merged, points
 from ._verbs import estimate, max_batch
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from ._flags import Flags
 
 Dims = Mapping[int, str]
-VERSION = 1
+VERSION = 2  # 1 where there is one rank: older commands read it
 
 
 class StepModel:
-    """What a step does, in a file that goes when this does, unless it is saved."""
+    """What a step does, in a file that goes when this does, unless it is saved. `settings`: keywords of every question about it."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
-        self.path = Path(self._folder.name) / "step.plimsoll.json.gz"
+        self.settings = {"gpus": record["world"][0]} if "world" in record else {}
+        self.path = Path(folder_of(self)) / "step.plimsoll.json.gz"
         text = json.dumps(record, separators=(",", ":"))
         self.path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
@@ -59,7 +59,7 @@ class StepModel:
 
 
 def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Dims] | None = None, *,
-              capability: tuple[int, int] = (8, 0)) -> StepModel:
+              capability: tuple[int, int] = (8, 0), world_size: int = 1, rank: int = 0) -> StepModel:
     """Runs `step` on tensors without values, on a card that is not there, and notes what it does.
 
         def step(images, labels):
@@ -74,12 +74,15 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     What it changes is changed in a process of its own. `inputs` are its arguments, by order or by name, of which only shapes
     are read. `dims` names sizes that may change, by argument and axis; without it the first axis of every tensor is the batch.
     `capability` is the pretended card's, by which PyTorch chooses its kernels. Needs Linux and the build of PyTorch with CUDA.
+    With a `world_size`, `step` is called without arguments on rank `rank` of so many, shards its model and returns the step.
     """
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank={rank} is none of world_size={world_size}")
     _import_all()
     arguments = _arguments(inputs)
     axes = _axes(arguments, dims)
     base = _base(axes)
-    recorder = _Recorder(step, arguments, axes, capability)
+    recorder = _Recorder(step, arguments, axes, capability, (world_size, rank) if world_size > 1 else None)
     if not base:
         return StepModel(recorder.record({}, [{}], None))
     at = points(base)
@@ -146,8 +149,9 @@ def _base(axes: Sequence[tuple[Any, int, int, str]]) -> dict[str, int]:
 class _Recorder:
     """Runs a step at sizes; each once, each in a child of its own."""
 
-    def __init__(self, step: Callable[..., Any], arguments: Any, axes: Sequence[tuple[Any, int, int, str]], capability: tuple[int, int]) -> None:
-        self.step, self.arguments, self.axes, self.capability = step, arguments, axes, capability
+    def __init__(self, step: Callable[..., Any], arguments: Any, axes: Sequence[tuple[Any, int, int, str]], capability: tuple[int, int],
+                 world: tuple[int, int] | None) -> None:
+        self.step, self.arguments, self.axes, self.capability, self.world = step, arguments, axes, capability, world
         self.base = _base(axes)
         self.runs: dict[tuple[tuple[str, int], ...], Any] = {}
 
@@ -155,7 +159,7 @@ class _Recorder:
         key = tuple(point.items())
         if key not in self.runs:
             sizes = {(argument, axis, size): size // self.base[name] * point[name] for argument, axis, size, name in self.axes if name in point}
-            self.runs[key] = _in_child(self.step, self.arguments, sizes, self.capability)
+            self.runs[key] = _in_child(self.step, self.arguments, sizes, self.capability, self.world)
         return self.runs[key]
 
     def record(self, base: Mapping[str, int], at: Sequence[Mapping[str, int]], multiples: Mapping[str, int] | None, fixed: str = "") -> dict[str, Any]:
@@ -165,7 +169,8 @@ class _Recorder:
         several = len(at) > 1
         sizes = Sizes(list(base) if several else [], at if several else [{}])
         one = merged([self.run(point) for point in at], sizes)
-        return {"schema": "plimsoll.record", "version": VERSION, "torch": torch.__version__, "capability": list(self.capability),
+        world = {"world": list(self.world), "groups": one["groups"], "collectives": [], "late": []} if self.world else {}
+        return {"schema": "plimsoll.record", "version": VERSION if self.world else 1, **world, "torch": torch.__version__, "capability": list(self.capability),
                 "tf32": [_allows(torch.backends.cuda.matmul), _allows(torch.backends.cudnn)],
                 "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}
 
@@ -187,7 +192,18 @@ def _interned(run: Mapping[str, Any]) -> dict[str, Any]:
         name, reads, writes, facts = key
         return number(calls, (name, tuple(number(types, t) for t in reads), tuple(number(types, t) for t in writes), facts))
 
-    events = [[kind, call(what) if kind == "!" else what, phase, node] for kind, what, phase, node in run["events"]]
+    begun: dict[Any, int] = {}  # collectives
+    collectives = []
+
+    def event(kind: str, what: Any, phase: str, node: int) -> list[Any]:
+        if kind == "i":
+            number, *rest = what
+            begun[number] = len(collectives)
+            collectives.append(rest)
+            return [kind, begun[number], phase, node]
+        return [kind, call(what) if kind == "!" else begun[what] if kind == "w" else what, phase, node]
+
+    events = [event(*parts) for parts in run["events"]]
     nodes = [[number(modules, module), operator] for module, operator in run["nodes"]]
     parameters = [[name, number(types, kind), trained] for name, kind, trained in run["parameters"]]
     inputs = [[name, number(types, kind)] for name, kind in run["inputs"]]
@@ -195,17 +211,18 @@ def _interned(run: Mapping[str, Any]) -> dict[str, Any]:
             "types": [list(kind) for kind in types],
             "calls": [{"operator": name, "reads": reads, "writes": writes, "facts": dict(facts)} for name, reads, writes, facts in calls],
             "storages": run["storages"], "events": events, "saved": run["saved"], "end_of_forward": run["end_of_forward"],
-            "parameters": parameters, "inputs": inputs}
+            "parameters": parameters, "inputs": inputs, **({"collectives": collectives, "late": run["late"]} if run["groups"] else {})}
 
 
-def _in_child(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int]) -> Any:
+def _in_child(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int],
+              world: tuple[int, int] | None) -> Any:
     """What run() says, of a copy of this process that ends with it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         try:
-            said = _said(step, arguments, sizes, capability)
+            said = _said(step, arguments, sizes, capability, world)
             with os.fdopen(writing, "wb") as pipe:
                 pipe.write(said)
         finally:
@@ -222,11 +239,12 @@ def _in_child(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int]
     return answer
 
 
-def _said(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int]) -> bytes:
+def _said(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int],
+          world: tuple[int, int] | None) -> bytes:
     try:
         from ._record_run import run
 
-        return pickle.dumps((run(step, arguments, sizes, capability), None, ""))
+        return pickle.dumps((run(step, arguments, sizes, capability, world), None, ""))
     except BaseException as fault:
         return pickle.dumps((None, f"{type(fault).__name__}: {fault}", traceback.format_exc()))
 

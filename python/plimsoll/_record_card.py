@@ -156,7 +156,33 @@ def _choose_as_for_a_card() -> None:
         known = getattr(sys.modules.get(name), "_foreach_supported_types", None)
         if known is not None and FakeTensor not in known:
             known.append(FakeTensor)
+    _autocast_on_the_card()
+    for name in ("PartialState", "AcceleratorState"):  # accelerate asks once, and keeps the answer
+        state = getattr(getattr(sys.modules.get("accelerate.state"), name, None), "_shared_state", {})
+        if "device" in state:
+            state["device"] = torch.device("cuda", 0)
+    FakeTensorMode.avoid_device_init = True  # a constant that goes to the card would be copied there
     FakeTensorMode.__deepcopy__ = lambda mode, memo: mode  # a copied module stays in the mode of its original
+
+
+def means_the_host(file: str) -> bool:
+    """PyTorch's own code says "cpu" where it means that: optimizers count steps there."""
+    return any(f"/torch/{part}/" in file for part in ("optim", "amp", "utils", "distributed"))
+
+
+def _autocast_on_the_card() -> None:
+    """`torch.autocast(device)` of a program that found no card."""
+    import torch
+
+    enter = torch.amp.autocast_mode.autocast.__enter__
+
+    def on_card(context: Any) -> Any:
+        file = sys._getframe(1).f_code.co_filename
+        if context.device == "cpu" and (file == torch.amp.autocast_mode.__file__ or not means_the_host(file)):
+            context.device = "cuda"
+        return enter(context)
+
+    torch.amp.autocast_mode.autocast.__enter__ = on_card
 
 
 def stand_in_for_recurrent_layers(note: Any) -> None:

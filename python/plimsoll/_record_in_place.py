@@ -37,7 +37,7 @@ def added_in_place(events: Sequence[Event], places: Sequence[int], sums: Sequenc
     before = [0]
     for at in range(len(events)):
         before.append(before[-1] + (at not in dropped))
-    kept = [(kind, what if kind == "!" else owner(what), *rest) for at, (kind, what, *rest) in enumerate(events) if at not in dropped]
+    kept = [(kind, owner(what) if kind in "+-" else what, *rest) for at, (kind, what, *rest) in enumerate(events) if at not in dropped]
     return kept, [before[at] for at in places], owner
 
 

@@ -11,9 +11,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from ._record_card import pretend, stand_in_for_recurrent_layers
+from ._record_card import means_the_host, pretend, stand_in_for_recurrent_layers
 from ._record_in_place import added_in_place, in_order
-from ._record_tensors import Held, empty, held
+from ._record_known import SHORT, Known
+from ._record_tensors import Held, empty, exchange, held
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
 
@@ -25,7 +26,7 @@ class OnCard(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if function in (torch.Tensor.cpu, torch.Tensor.numpy) or _means_the_host(sys._getframe(1).f_code.co_filename):
+        if function in (torch.Tensor.cpu, torch.Tensor.numpy) or means_the_host(sys._getframe(1).f_code.co_filename):
             return function(*args, **kwargs)
         if "device" in kwargs:
             kwargs["device"] = _card_for(kwargs["device"])
@@ -35,11 +36,6 @@ class OnCard(TorchFunctionMode):
             device = kwargs.pop("device")  # made of the host's numbers, as it is on a card
             return function(*args, **kwargs).to(device)
         return function(*args, **kwargs)
-
-
-def _means_the_host(file: str) -> bool:
-    """PyTorch's own code says "cpu" where it means that: optimizers count steps there."""
-    return any(f"/torch/{part}/" in file for part in ("optim", "amp", "utils", "distributed"))
 
 
 def _card_for(device: Any) -> Any:
@@ -53,30 +49,46 @@ def _is_card(device: Any) -> bool:
 
 
 def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]], sizes: Mapping[tuple[Any, ...], int],
-        capability: tuple[int, int]) -> dict[str, Any]:
-    """`sizes`: of (argument, axis) that differ from the sample's. For a process of its own."""
+        capability: tuple[int, int], world: tuple[int, int] | None = None) -> dict[str, Any]:
+    """`sizes`: of (argument, axis) that differ from the sample's. `world`: ranks and which of them this is; then `step` makes the step.
+    For a process of its own."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    if world:
+        from . import _record_world
+
+        _record_world.enter(*world)
     pretend(capability)
     gc.disable()  # what cycles hold goes at times that are the collector's own
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    everything = held()
-    empty(everything, mode, [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)])
+    everything, values = held(), Values()
+    leaves = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
+    numbers = {id(leaf): leaf.detach().clone() for leaf in leaves if leaf.device.type == "cpu" and leaf.numel() <= SHORT}
+    empty(everything, mode, leaves)
+    torch.utils.swap_tensors = exchange  # Module.to(): PyTorch's own refuses tensors that somebody watches
     with mode:
-        inputs = _resized(inputs, sizes)
+        inputs = _resized(inputs, sizes, numbers, values.known)
     names = module_names(everything.modules)
     storages = Storages()
-    trace = Trace(storages, ModuleStack(names), Values())
+    storages.follow_resizes()
+    trace = Trace(storages, ModuleStack(names), values, _record_world.Collectives(storages) if world else None)
     stand_in_for_recurrent_layers(trace.note_call)
-    recording = Recording(trace, inputs, everything, names)
     with mode, trace, OnCard():
+        if world:
+            with torch.device("cuda"):  # programs that move what they build would have it there as well
+                step = step()
+            everything = held()
+            everything.tensors.clear()
+            names.update(module_names(everything.modules))
+        recording = Recording(trace, inputs, everything, names)
         recording.adopt()
         for number in range(STEPS):
             recording.run(step, last=number == STEPS - 1)
     return recording.result()
 
 
-def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int]) -> Any:
+def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int], numbers: Mapping[int, Any], known: Known) -> Any:
+    """Of short inputs the numbers are known, and repeat where more are wanted."""
     args, kwargs = inputs
 
     def one(key: Any, value: Any) -> Any:
@@ -84,9 +96,11 @@ def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int]) -> Any:
             if not isinstance(tensor, torch.Tensor):
                 return tensor
             shape = [sizes.get((key, axis, tensor.shape[axis]), tensor.shape[axis]) for axis in range(tensor.dim())]
-            if shape == list(tensor.shape):
-                return tensor
-            return torch.empty(shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
+            same = shape == list(tensor.shape)
+            made = tensor if same else torch.empty(shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
+            if id(tensor) in numbers:
+                known.learn(made, numbers[id(tensor)], shape)
+            return made
         return tree_map(resized, value)
 
     return tuple(one(at, value) for at, value in enumerate(args)), {name: one(name, value) for name, value in kwargs.items()}
@@ -146,6 +160,8 @@ class Recording:
         if last:
             self.before = storages.living()
             self.begin = len(storages.events)
+            if trace.collectives is not None:
+                trace.collectives.begin_step()
             trace.sums.clear()
             trace.touched.clear()
             trace.nodes.clear()
@@ -158,13 +174,14 @@ class Recording:
         gc_gradients = self._gradients()
         self.gradients.update(storages.numbers(gc_gradients))
         del gc_gradients
-        self.after = set(storages.living())
+        if last and trace.collectives is not None:
+            trace.collectives.end_step()
 
     def result(self) -> dict[str, Any]:
         events, at_backward, owner = added_in_place(self.storages.events[self.begin:], [at - self.begin for at in self.trace.backward_began],
                                                     [(at - self.begin, total, older) for at, total, older in self.trace.sums], self.storages.bytes)
         events = in_order(events)
-        roles = self._roles()
+        roles = self._roles(owner)
         ended = {number for kind, number, *_ in events if kind == "-"}
         resident = [number for number in self.before if number not in ended and number in self._belongs(roles)]
         leaving = [number for number in self.before if number in ended]
@@ -179,15 +196,16 @@ class Recording:
         return {
             "name": self._name(), "stated": list(self.trace.values.stated), "nodes": list(self.trace.nodes),
             "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in set(resident), self.storages.streams[number]) for number in order],
-            "events": [(kind, what if kind == "!" else order[what], phase, node) for kind, what, phase, node in events],
+            "events": [(kind, order[what] if kind in "+-" else what, phase, node) for kind, what, phase, node in events],
             "saved": [(order[number], node) for number, node in saved], "end_of_forward": end_of_forward,
-            "parameters": self._parameters(), "inputs": self._inputs()}
+            "parameters": self._parameters(), "inputs": self._inputs(), "groups": [] if self.trace.collectives is None else self.trace.collectives.rows(),
+            "late": sorted({order[owner(number)] for number in self.storages.late if owner(number) in order})}
 
     def _name(self) -> str:
         roots = [type(module).__name__ for module in self.modules if self.names.get(id(module)) in ("", type(module).__name__)]
         return roots[0] if roots else "step"
 
-    def _roles(self) -> dict[int, str]:
+    def _roles(self, owner: Callable[[int], int]) -> dict[int, str]:
         roles: dict[int, str] = {}
 
         def are(role: str, tensors: Any) -> None:
@@ -203,7 +221,7 @@ class Recording:
             are("parameter", [t for group in optimizer.param_groups for t in group["params"]])
             are("optimizer_state", [t for t in tree_leaves(list(optimizer.state.values())) if isinstance(t, torch.Tensor)])
         for number in self.gradients:
-            roles.setdefault(number, "gradient")
+            roles.setdefault(owner(number), "gradient")
         return roles
 
     def _belongs(self, roles: Mapping[int, str]) -> set[int]:

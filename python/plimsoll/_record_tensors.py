@@ -80,7 +80,7 @@ class _Emptier:
             with self.mode, torch.no_grad():
                 fake.grad = gradient if _is_fake(gradient) else self._like(gradient, device)
         fake._backward_hooks = tensor._backward_hooks
-        _swap(tensor, fake)
+        exchange(tensor, fake)
 
     def _like(self, tensor: Any, device: str) -> Any:
         import torch
@@ -102,7 +102,7 @@ class _Emptier:
         return self.storages[storage._cdata][1]
 
 
-def _swap(tensor: Any, fake: Any) -> None:
+def exchange(tensor: Any, fake: Any) -> None:
     """What torch.utils.swap_tensors does, for tensors that others hold too: those keep what they had."""
     import torch
 

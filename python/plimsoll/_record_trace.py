@@ -28,15 +28,19 @@ class Storages:
         self.events: list[tuple[Any, ...]] = []
         self.bytes: list[int] = []
         self.streams: list[int] = []
+        self.late: set[int] = set()  # those that another stream still reads when they are let go
         self.phase = "forward"
         self.node = -1
         self._living: dict[int, tuple[int, Any]] = {}  # address -> number, the weak reference that waits for its end
+        self._empty: dict[int, Any] = {}  # those that have no bytes now
 
     def number(self, tensor: Any) -> int | None:
         """Of the tensor's storage, which is watched from now on; None where it takes no bytes of the card."""
         if tensor.device.type != "cuda" or tensor.layout != torch.strided:
             return None
-        storage = tensor.untyped_storage()
+        return self.of(tensor.untyped_storage())
+
+    def of(self, storage: Any) -> int | None:
         address, size = storage._cdata, storage.nbytes()
         known = self._living.get(address)
         if known is not None:
@@ -44,13 +48,33 @@ class Storages:
                 return known[0]
             self._end(address)  # resized: another piece of memory
         if size == 0:
+            self._empty[address] = weakref.ref(storage, lambda _: self._empty.pop(address, None))
             return None
+        self._empty.pop(address, None)
         number = len(self.bytes)
         self.bytes.append(size)
         self.streams.append(Stream.current.stream_id)
         self.events.append(("+", number, self.phase, self.node))
         self._living[address] = number, weakref.ref(storage, lambda _: self._end(address))
         return number
+
+    def follow_resizes(self) -> None:
+        """Those that no operator makes; and who reads on another stream."""
+        resize, storages = torch.UntypedStorage.resize_, self
+
+        def resize_(storage: Any, size: int) -> Any:
+            result = resize(storage, size)
+            if storage._cdata in storages._living or storage._cdata in storages._empty:
+                storages.of(storage)
+            return result
+
+        def record_stream(tensor: Any, stream: Any) -> None:
+            number = storages.number(tensor)
+            if number is not None and storages.streams[number] != stream.stream_id:
+                storages.late.add(number)
+
+        torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign]
+        torch.Tensor.record_stream = record_stream  # type: ignore[method-assign,assignment]
 
     def _end(self, address: int) -> None:
         number, _ = self._living.pop(address)
@@ -70,14 +94,22 @@ def parts_of(tensor: Any) -> list[Any]:
         return []
     if tensor.layout == torch.sparse_coo:
         return [tensor._indices(), tensor._values()]
+    if is_wrapper(type(tensor)):
+        return [part for name in tensor.__tensor_flatten__()[0] for part in parts_of(getattr(tensor, name))]
     return [tensor]
+
+
+def is_wrapper(kind: type) -> bool:
+    """Of tensors that hold others, as DTensor does."""
+    return hasattr(kind, "__tensor_flatten__")
 
 
 class Trace(TorchDispatchMode):
     """Listens to all that PyTorch runs. `modules`: of ModuleStack; who is at work."""
 
-    def __init__(self, storages: Storages, modules: ModuleStack, values: Values) -> None:
+    def __init__(self, storages: Storages, modules: ModuleStack, values: Values, collectives: Any = None) -> None:
         super().__init__()
+        self.collectives = collectives
         self.storages, self.modules, self.values = storages, modules, values
         self.nodes: list[tuple[str, str]] = []
         self.sums: list[tuple[int, int | None, int | None]] = []
@@ -89,6 +121,8 @@ class Trace(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if any(is_wrapper(kind) for kind in types):  # it comes down to the tensors that it is made of first
+            return NotImplemented
         storages = self.storages
         self._enter(operator)
         operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
@@ -98,6 +132,8 @@ class Trace(TorchDispatchMode):
         results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         made = storages.numbers(results)
         self.touched.update(made)
+        if self.collectives is not None and self.collectives.note(operator, args, kwargs, result):
+            return result
         if self._launches(operator, operands, results):
             self.note(operator._schema.name.partition("::")[2], operands, results, self._facts(operator, args, kwargs), operator)
         self._note_sum(operator, args, result)
@@ -127,7 +163,7 @@ class Trace(TorchDispatchMode):
 
     def _launches(self, operator: Any, operands: list[Any], results: list[Any]) -> bool:
         name = operator._schema.name.partition("::")[2]
-        if name in _NO_LAUNCH or operator.is_view:
+        if name in _NO_LAUNCH or operator.is_view or not (results or operator._schema.is_mutable):  # prim::device looks alone
             return False
         return any(t.device.type == "cuda" for t in [*operands, *results])
 

@@ -6,6 +6,10 @@ import weakref
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from ._record_known import Known
 
 aten = torch.ops.aten
 
@@ -25,26 +29,63 @@ class Values:
 
     def __init__(self) -> None:
         self.stated: dict[str, None] = {}
+        self.known = Known()
         self._false: dict[int, Any] = {}  # storages that hold zeros or no
+        self._most: dict[int, tuple[Any, int]] = {}  # storages of masks -> how many elements say yes at most
 
     def run(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if operator is aten._local_scalar_dense.default:
             return self._number(args[0])
-        replaced = _REPLACED.get(operator)
+        replaced = _REPLACED.get(operator._schema.name)
         if replaced is not None:
-            return replaced(self, *args, **kwargs)
+            return self._known_result(operator, args, kwargs) if self.known.all_known(operands) else replaced(self, *args, **kwargs)
         if operator in _WITH_MASKS and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1]):
-            self._state("masks select every element")
             args = (args[0], self._expanded(args[1]), *args[2:])
+            operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if len(operands) > 1 and not operator._schema.is_mutable:
+            args = self._together(operands, args)
         try:
             result = operator(*args, **kwargs)
         except Exception as fault:
             if type(fault).__name__ not in _UNKNOWN:
                 raise
+            if operands and self.known.all_known(operands):
+                return self._known_result(operator, args, kwargs)
             raise ValueAsked(f"{line_of_caller()}: {operator._schema.name.partition('::')[2]} asks for the values of tensors, "
                              "which are not there where a step is recorded") from fault
         self._follow(operator, args, result)
+        self.known.follow(operator, args, kwargs, operands, result)
         return result
+
+    def _together(self, operands: list[Any], args: Any) -> Any:
+        """What meets the card's tensors lies there too: on a card the program would have stopped, so it was put there, or is the host's
+        together with what it meets, of which from here nothing tells."""
+        if not any(t.dim() and t.device.type == "cpu" for t in operands) or not any(t.dim() and t.device.type == "cuda" for t in operands):
+            return args
+
+        def moved(leaf: Any) -> Any:
+            if not isinstance(leaf, torch.Tensor) or not leaf.dim() or leaf.device.type != "cpu":
+                return leaf
+            self._state("tensors of the host that meet the card's lie there")
+            on_card = torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="cuda")
+            numbers = self.known.of(leaf)
+            if numbers is not None:
+                self.known.learn(on_card, numbers)
+            return on_card
+        return tree_map(moved, args)
+
+    def _known_result(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        """What the host says, as tensors without values where the operands are."""
+        device = next(leaf.device for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
+
+        def emptied(leaf: Any) -> Any:
+            if not isinstance(leaf, torch.Tensor):
+                return leaf
+            empty = torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device=device)
+            self.known.learn(empty, leaf)
+            return empty
+        return tree_map(emptied, self.known.real(operator, args, kwargs))
 
     def _state(self, what: str) -> None:
         self.stated.setdefault(what)
@@ -55,6 +96,42 @@ class Values:
             self._set_no(args[1])
         elif isinstance(result, torch.Tensor) and (operator in _FALSE or (operator in _PASSES_ON and self._is_no(args[0]))):
             self._set_no(result)
+        if isinstance(result, torch.Tensor) and result.dtype in (torch.bool, torch.uint8):
+            self._follow_mask(operator, args, result)
+
+    def _follow_mask(self, operator: Any, args: Any, result: Any) -> None:
+        """Zeros in which places are marked: samplers choose so many of a thing, whichever they are."""
+        name = operator._schema.name.partition("::")[2].rstrip("_")
+        storage = result.untyped_storage()
+        address = storage._cdata
+        if name == "index_put":
+            most = self._at_most(args[0]) + max((index.numel() for index in args[1] if index is not None), default=0)
+        elif name == "index_fill":
+            most = self._at_most(args[0]) + args[2].numel() * (result.numel() // max(result.shape[args[1]], 1))
+        elif name in ("bitwise_or", "logical_or"):
+            most = self._at_most(args[0]) + self._at_most(args[1])
+        elif name in ("bitwise_and", "logical_and"):
+            most = min(self._at_most(args[0]), self._at_most(args[1]))
+        elif name in ("zeros", "zeros_like", "new_zeros", "zero"):
+            most = 0
+        elif name in ("clone", "_to_copy"):
+            most = self._at_most(args[0])
+        elif operator._schema.is_mutable:
+            self._most.pop(address, None)
+            return
+        else:
+            return
+        self._most[address] = weakref.ref(storage, lambda _: self._most.pop(address, None)), most
+
+    def _at_most(self, mask: Any) -> int:
+        if not isinstance(mask, torch.Tensor):
+            return 0
+        known = self.known.of(mask)
+        if known is not None:
+            with no_dispatch():
+                return int(torch.count_nonzero(known))
+        noted = self._most.get(mask.untyped_storage()._cdata)
+        return mask.numel() if noted is None else min(noted[1], mask.numel())
 
     def _set_no(self, tensor: Any) -> None:
         storage = tensor.untyped_storage()
@@ -65,9 +142,11 @@ class Values:
         return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.untyped_storage()._cdata in self._false
 
     def _number(self, tensor: Any) -> Any:
-        constant = getattr(tensor, "constant", None)
+        known = self.known.of(tensor)
+        constant = known if known is not None else getattr(tensor, "constant", None)
         if constant is not None:
-            return constant.item()
+            with no_dispatch():
+                return constant.item()
         no = self._is_no(tensor)
         if tensor.dtype == torch.bool:
             return not no
@@ -77,15 +156,16 @@ class Values:
         return (0.0 if no else 1.0) if tensor.is_floating_point() else (0 if no else 1)
 
     def nonzero(self, mask: Any) -> Any:
-        self._state("masks select every element")
-        return mask.new_empty((mask.numel(), mask.dim()), dtype=torch.int64)
+        most = self._at_most(mask)
+        self._state("masks select every element" if most == mask.numel() else "masks select as many elements as were marked in them")
+        return mask.new_empty((most, mask.dim()), dtype=torch.int64)
 
     def _expanded(self, indices: Any) -> list[Any]:
         """Masks as positions, which PyTorch makes of them before it indexes."""
         expanded: list[Any] = []
         for index in indices:
             if index is not None and index.dtype in (torch.bool, torch.uint8):
-                positions = self.nonzero(index)
+                positions = self.run(aten.nonzero.default, (index,), {})
                 expanded += [positions.select(1, axis) for axis in range(index.dim())]
             else:
                 expanded.append(index)
@@ -95,8 +175,12 @@ class Values:
         self._state("masks select every element")
         return source.new_empty((torch.broadcast_shapes(source.shape, mask.shape).numel(),))
 
+    def nms(self, boxes: Any, *_: Any) -> Any:
+        self._state("no box suppresses another")
+        return boxes.new_empty((boxes.shape[0],), dtype=torch.int64)
 
-_REPLACED = {aten.nonzero.default: Values.nonzero, aten.masked_select.default: Values.masked_select}
+
+_REPLACED = {"aten::nonzero": Values.nonzero, "aten::masked_select": Values.masked_select, "torchvision::nms": Values.nms}
 _WITH_MASKS = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default}
 
 

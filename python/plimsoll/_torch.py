@@ -6,7 +6,6 @@ import inspect
 import os
 import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -16,6 +15,7 @@ from unittest import mock
 from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError, PlimsollWarning
 from ._construction import built
+from ._folder import folder_of
 from ._marks import Checkpoints, mark, split
 from ._verbs import estimate, max_batch
 
@@ -40,8 +40,7 @@ class TorchModel:
         import onnx_ir as ir
 
         self.settings = dict(settings or {})
-        self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
-        self.path = Path(self._folder.name) / "model.onnx"
+        self.path = Path(folder_of(self)) / "model.onnx"
         ir.save(model, self.path)
 
     def __fspath__(self) -> str:

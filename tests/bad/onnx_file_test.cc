@@ -122,7 +122,7 @@ std::vector<BadFile> bad_files() {
       {"A41",
        nodes({node("Relu", {"x"}, {"y"}, {Proto().text(1, "a").text(4, "text").number(20, 7)})})
            .bytes(),
-       3, "E247", "attribute 'a' says it has type 7 and holds type 3"},
+       3, "E247", "attribute 'a' is declared with type 7 but has a value of type 3"},
       {"A51", nodes({node("Relu", {std::string(1 << 20, 'n')}, {"y"})}).bytes(), 5, "E805",
        "has 1048576 bytes, more than 4096"},
       {"found by fuzzing",

@@ -226,13 +226,13 @@ TEST_CASE("ask: a library that is missing, too old or too new is refused; nothin
     CHECK_FALSE(std::filesystem::exists(out));
   };
   refused("titan-xp", library.environment({"FAKE_CUDNN_VERSION=90701"}), "E704",
-          "cuDNN 9.7.1 cannot be asked");
+          "cuDNN 9.7.1 cannot be queried");
   refused("titan-xp", library.environment({"FAKE_CUDNN_VERSION=8902"}), "E704", "cuDNN 8.9.2");
   refused("titan-xp", library.environment({"FAKE_CUDNN_VERSION=91100"}), "E703",
           "cuDNN 9.11.0 no longer knows titan-xp (compute capability 6.1)");
   refused("tesla-v100-sxm2-16gb", library.environment({"FAKE_CUDNN_VERSION=91900"}), "E703",
           "9.10 is the last");
-  refused("tesla-k80", library.environment(), "E703", "it does not know compute capability 3.7");
+  refused("tesla-k80", library.environment(), "E703", "it does not support compute capability 3.7");
   refused("titan-xp", {"PLIMSOLL_CUDNN=" + scratch.path("")}, "E701", "has no libcudnn.so");
   refused("titan-xp", library.environment({"FAKE_CUDNN_CUDA=99000"}), "E701",
           "cuDNN needs libcublasLt.so.99");

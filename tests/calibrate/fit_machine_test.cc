@@ -33,8 +33,7 @@ TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll t
   CHECK(test::says(here.out, "kernels measured on this machine"));
   command[3] = "t4";
   const test::Ran elsewhere = test::run_plimsoll(command);
-  CHECK(
-      test::says(elsewhere.err, "--machine has no effect: the file tells of another card [W516]"));
+  CHECK(test::says(elsewhere.err, "--machine has no effect: the file is of another GPU [W516]"));
   command.push_back("--strict");
   CHECK(test::run_plimsoll(command).status == 3);
   command[7] = kKernels;

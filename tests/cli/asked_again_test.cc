@@ -84,7 +84,7 @@ TEST_CASE("cli: what is no answer of estimate is refused at its place") {
     return ran.err;
   };
   CHECK(refused("").find("E331") != std::string::npos);
-  CHECK(refused("{}").find("answer.json:1:1: error: the file is no answer of estimate") !=
+  CHECK(refused("{}").find("answer.json:1:1: error: the file is not an answer of estimate") !=
         std::string::npos);
   write(file, std::string(100'000, '['));
   CHECK(run_plimsoll({"estimate", "--from", file}).status == 5);

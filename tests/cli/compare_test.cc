@@ -26,9 +26,9 @@ TEST_CASE("cli: compare says what differs between two results, and what makes it
   const std::string after = result_of(scratch, "after.json", {"--batch", "64"});
   const Ran ran = run_plimsoll({"compare", before, after});
   CHECK(ran.status == 0);
-  CHECK(says(ran.out, "asked: batch 32 -> 64\n"));
+  CHECK(says(ran.out, "request: batch 32 -> 64\n"));
   CHECK(says(ran.out, "peak on the card"));
-  CHECK(says(ran.out, "more on the card, "));
+  CHECK(says(ran.out, "more on the GPU, "));
   CHECK(says(ran.out, " of it feature_map\n"));
   CHECK(!says(ran.out, "parameters"));  // as many
   const Ran csv = run_plimsoll({"compare", before, after, "--csv"});
@@ -71,11 +71,11 @@ TEST_CASE("cli: compare says every setting that two answers were asked with anot
                                   {"--batch", "8", "--precision", "amp-fp16", "--optimizer",
                                    "adamw", "--checkpoint", "blocks", "--freeze", "features.*"});
   const Ran ran = run_plimsoll({"compare", a, b});
-  CHECK(says(ran.out, "asked: precision fp32 -> amp-fp16\n"));
-  CHECK(says(ran.out, "asked: optimizer momentum -> adamw\n"));
-  CHECK(says(ran.out, "asked: checkpoint none -> blocks\n"));
-  CHECK(says(ran.out, "asked: freeze none -> features.*\n"));
-  CHECK(!says(ran.out, "asked: batch"));
+  CHECK(says(ran.out, "request: precision fp32 -> amp-fp16\n"));
+  CHECK(says(ran.out, "request: optimizer momentum -> adamw\n"));
+  CHECK(says(ran.out, "request: checkpoint none -> blocks\n"));
+  CHECK(says(ran.out, "request: freeze none -> features.*\n"));
+  CHECK(!says(ran.out, "request: batch"));
   CHECK(!says(ran.out, "before: "));  // with --basis
   CHECK(says(run_plimsoll({"compare", a, b, "--basis"}).out, "before: "));
   const Ran as_json = run_plimsoll({"compare", a, b, "--json"});
@@ -94,7 +94,7 @@ TEST_CASE("cli: compare says every setting that two answers were asked with anot
   const std::string page = scratch.path("difference.html");
   CHECK(run_plimsoll({"compare", a, b, "--html", page}).status == 0);
   const std::string html = detail::text_of(page);
-  CHECK(says(html, "What was asked differently"));
+  CHECK(says(html, "Differences between the requests"));
   CHECK(says(html, "amp-fp16"));
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("cli: defaults hold in every verb; a plan and flags win over them") {
                    {.environment = {"PLIMSOLL_PRECISION=fp32"}, .folder = scratch.path("")});
   CHECK(bytes(environment) == bytes(whole));
   const Ran records = run_plimsoll({"validate", kExamples + "kernels.csv"}, here);
-  CHECK(says(records, "no defaults are taken"));
+  CHECK(says(records, "project defaults are not used"));
   CHECK(says(run_plimsoll({"workspace"}, here), "amp-fp16"));  // problems have no autocast
   CHECK(run_plimsoll({"max-batch", "builtin:mlp", "--max", "8"}, here).status == 0);
 }

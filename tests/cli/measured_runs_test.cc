@@ -50,5 +50,5 @@ TEST_CASE("cli: a model that changed since it was measured is not compared") {
   CHECK(changed.status == 1);
   CHECK(changed.out.find("not the one that was measured") != changed.out.npos);
   CHECK(changed.out.find("FAILED 0 compared, 1 skipped") != changed.out.npos);
-  CHECK(validate("resnet50", hash).out.find("is no file") != std::string::npos);
+  CHECK(validate("resnet50", hash).out.find("is not a file") != std::string::npos);
 }

@@ -26,7 +26,7 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
     CHECK(says(ran, help));
     CHECK_FALSE(says(ran, "did you mean"));
   }
-  CHECK(says(run_plimsoll({"sweep", "p.yaml", "--wide"}), "--json"));
+  CHECK(says(run_plimsoll({"check", "p.yaml", "--wide"}), "--json"));
   CHECK(says(run_plimsoll({"estimate", "builtin:mlp", "--precison", "fp16"}),
              "did you mean --precision?"));
 }

@@ -140,7 +140,7 @@ TEST_CASE("a built-in is trained as its sources did where that is asked for") {
   const Estimate untold = answer(request);
   CHECK(untold.memory.optimizer_state_bytes == untold.memory.parameter_bytes);
   CHECK(std::ranges::any_of(untold.diagnostics, [](const Diagnostic& d) {
-    return d.message.find("how it was trained") != std::string::npos;
+    return d.message.find("no published training") != std::string::npos;
   }));
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("memory is read at the longest batch of the data set, time at the usua
   const auto said = [](const Estimate& e) {
     return std::any_of(e.basis.begin(), e.basis.end(), [](const std::string& line) {
       return line ==
-             "memory at source 100, target 100, the longest that batches get; time and layers at "
+             "memory at source 100, target 100, the longest batch; time and layers at "
              "source 29, target 30";
     });
   };
@@ -281,7 +281,7 @@ TEST_CASE("the context is that of how modules are loaded, and says which row it 
   CHECK(mib(t4) == doctest::Approx(135).epsilon(.01));
   const Estimate eager = asked("t4", ModuleLoading::kEager, Mode::kInference);
   CHECK(mib(eager) > 5 * mib(t4));
-  CHECK(says(eager, "eagerly, as asked"));
+  CHECK(says(eager, "eagerly, as requested"));
 }
 
 TEST_CASE("lazy loading is refused where CUDA has none, a context that is given needs no row") {
@@ -320,10 +320,11 @@ TEST_CASE("memory that a card shares with its host is said to be so, until some 
                        [&](const std::string& line) { return line.find(words) != line.npos; });
   };
   Request request = test::request("builtin:resnet50", "gb10", 8);
-  CHECK(says(answer(request), "memory: the machine's own"));
+  CHECK(says(answer(request), "memory: shared with the machine"));
   request.reserve_bytes = int64_t{8} << 30;
-  CHECK_FALSE(says(answer(request), "memory: the machine's own"));
-  CHECK_FALSE(says(answer(test::request("builtin:resnet50", "gh200", 8)), "the machine's own"));
+  CHECK_FALSE(says(answer(request), "memory: shared with the machine"));
+  CHECK_FALSE(
+      says(answer(test::request("builtin:resnet50", "gh200", 8)), "shared with the machine"));
 }
 
 TEST_CASE("a display's share is taken off where it is given, and named where it matters") {
@@ -334,7 +335,7 @@ TEST_CASE("a display's share is taken off where it is given, and named where it 
   Request request = test::request("builtin:resnet50", "rtx-3060", 104);
   const Estimate close = answer(request);
   CHECK(close.fits);
-  CHECK(says(close, "display: none is counted"));
+  CHECK(says(close, "display: no desktop session is counted"));
   request.display_bytes = int64_t{3} << 30;
   const Estimate beside = answer(request);
   CHECK(beside.usable_bytes == close.usable_bytes - request.display_bytes);

@@ -46,7 +46,7 @@ TEST_CASE("context: the default's row, and the wider one that has it before a ne
   const ContextChoice volta = ask("v100", "volta");
   CHECK(volta.row->plain.value == 2);
   CHECK(volta.loading == kLazy);
-  CHECK(volta.why == "row volta: modules are loaded lazily, the default with CUDA 12.8");
+  CHECK(volta.why == "modules are loaded lazily, the default with CUDA 12.8; measured on volta");
   CHECK(ask("h200", "hopper").row->plain.value == 3);
   CHECK(ask("h200", "hopper", std::nullopt, kEager, "12.1").row->plain.value == 4);
   CHECK(ask("h100", "hopper").row->plain.value == 5);
@@ -54,7 +54,7 @@ TEST_CASE("context: the default's row, and the wider one that has it before a ne
   const ContextChoice old = ask("v100", "volta", std::nullopt, kEager, "11.6");
   CHECK(old.row->plain.value == 1);
   CHECK(old.loading == kEager);
-  CHECK(old.why == "row volta: modules are loaded eagerly, the default with CUDA 11.6");
+  CHECK(old.why == "modules are loaded eagerly, the default with CUDA 11.6; measured on volta");
 }
 
 TEST_CASE("context: what is asked for, a row that does not state it standing for eager") {
@@ -64,18 +64,19 @@ TEST_CASE("context: what is asked for, a row that does not state it standing for
   const ContextChoice volta = ask("v100", "volta", kEager);
   CHECK(volta.row->plain.value == 1);
   CHECK(volta.loading == kEager);
-  CHECK(volta.why == "row volta: modules are loaded eagerly, as asked");
+  CHECK(volta.why == "modules are loaded eagerly, as requested; measured on volta");
   CHECK(ask("v100", "volta", kLazy).row->plain.value == 5);
   CHECK(ask("h100", "hopper", kEager).row->plain.value == 3);
-  CHECK(ask("h100", "hopper", kLazy).why == "row h100: modules are loaded lazily, as asked");
+  CHECK(ask("h100", "hopper", kLazy).why ==
+        "modules are loaded lazily, as requested; measured on h100");
   CHECK(ask("p100", "pascal", kEager).row->plain.value == 6);
   const Asking none{{row("volta", std::nullopt, 1), row("any", std::nullopt, 2)}};
   const ContextChoice other = none("v100", "volta", kLazy);
   CHECK(other.row->plain.value == 1);
   CHECK_FALSE(other.loading);
   CHECK(other.why ==
-        "row volta: no row has modules loaded lazily, as asked; its source does not state the "
-        "loading");
+        "no measurement has modules loaded lazily, as requested; the one in use does not state the "
+        "loading; measured on volta");
 }
 
 TEST_CASE("context: a row holds from one version of CUDA on and until another") {

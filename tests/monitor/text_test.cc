@@ -48,7 +48,7 @@ TEST_CASE("the summary says how it ended, where figures are from, and what was n
   s.gpu_source = "no NVIDIA driver library";
   CHECK(has(to_text(s), "train: killed by signal 9 after 0.0 s"));
   CHECK(has(to_text(s), "gpu    no NVIDIA driver library"));
-  CHECK(has(to_text(s), "PSS not told"));
+  CHECK(has(to_text(s), "PSS unknown"));
   s.exit_status = 3;
   CHECK(has(to_text(s), "exit 3"));
   s.basis = DeviceBasis::kCard;

@@ -92,6 +92,31 @@ FAMILIES |= {
     "gpt_bigcode": ("GPTBigCodeForCausalLM", {"n_embd": 256, "n_layer": 2, "n_head": 4, "vocab_size": 2000, "n_positions": 256, **TOKENS},
                     {"vocab_size": 49152, "n_embd": 2048, "n_layer": 24, "n_head": 16, "n_positions": 8192, "n_inner": 8192}),
 }
+FAMILIES |= {
+    "dinov2": ("Dinov2ForImageClassification", {"hidden_size": 192, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 112, "num_labels": 100},
+               {"num_labels": 1000, "hidden_size": 1536, "num_hidden_layers": 40, "num_attention_heads": 24, "image_size": 518, "use_swiglu_ffn": True}),
+    "gptj": ("GPTJForCausalLM", {"n_embd": 256, "n_layer": 2, "n_head": 4, "vocab_size": 2000, "n_positions": 256, "rotary_dim": 32, **TOKENS},
+             {"n_embd": 2048, "n_layer": 16, "rotary_dim": 32}),
+    "gpt_oss": ("GptOssForCausalLM", GROUPED | {"head_dim": 64, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 64},
+                {"num_hidden_layers": 24, "num_local_experts": 32}),
+    "modernbert": ("ModernBertForMaskedLM", SMALL | {"max_position_embeddings": 256, "num_hidden_layers": 4, "local_attention": 64},
+                   {"hidden_size": 1024, "intermediate_size": 2624, "num_hidden_layers": 28, "num_attention_heads": 16}),
+    "mpt": ("MptForCausalLM", {"d_model": 256, "n_heads": 4, "n_layers": 2, "max_seq_len": 256, "vocab_size": 2000, **TOKENS},
+            {"d_model": 4096, "n_heads": 32, "n_layers": 32, "vocab_size": 50432}),
+    "bloom": ("BloomForCausalLM", {"hidden_size": 256, "n_layer": 2, "n_head": 4, "vocab_size": 2000, **TOKENS},
+              {"hidden_size": 1024, "n_layer": 24, "n_head": 16}),
+    "falcon": ("FalconForCausalLM", {"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_kv_heads": 2, "new_decoder_architecture": True,
+                                     "vocab_size": 2000, **TOKENS}, {"hidden_size": 8192, "num_hidden_layers": 60, "num_attention_heads": 128, "num_kv_heads": 8,
+                                                                     "new_decoder_architecture": True}),
+}
+FAMILIES |= {
+    "t5": ("T5ForConditionalGeneration", {"d_model": 256, "d_kv": 64, "d_ff": 688, "num_layers": 2, "num_heads": 4, "vocab_size": 2000, "decoder_start_token_id": 0},
+           {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16, "feed_forward_proj": "gated-gelu"}),
+    "whisper": ("WhisperForConditionalGeneration", {"d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+                "encoder_ffn_dim": 688, "decoder_ffn_dim": 688, "vocab_size": 2000, "max_source_positions": 96, "decoder_start_token_id": 0, **TOKENS},
+                {"d_model": 1280, "num_mel_bins": 128, "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20,
+                 "encoder_ffn_dim": 5120, "decoder_ffn_dim": 5120, "vocab_size": 51866}),
+}
 BATCH, LENGTH = 4, 128
 
 
@@ -139,6 +164,9 @@ def workload(class_name, values, attention):
     if model.main_input_name == "pixel_values":
         side = config.image_size
         return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
+    if model.main_input_name == "input_features":
+        features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
+        return Workload(model, {"input_features": features, "labels": torch.randint(0, config.vocab_size, (BATCH, LENGTH))}, loss="sum")
     tokens = lambda: torch.randint(0, values.get("vocab_size", 2000), (BATCH, LENGTH))  # noqa: E731
     return Workload(model, {"input_ids": tokens(), "labels": tokens()}, loss="sum")
 

@@ -33,7 +33,7 @@ def gpu():
     FakeTensor.item = lambda tensor: 1.0
     # Whether all numbers are finite (DETR) is a question without an answer: let it be yes.
     FakeTensor.__bool__ = lambda tensor: True
-    with FakeTensorMode(), recurrent_layers_replaced(torch):
+    with FakeTensorMode(allow_non_fake_inputs=True), recurrent_layers_replaced(torch):
         yield
 
 

@@ -1,10 +1,12 @@
-"""What one rank of a sharded training step allocates, asked of PyTorch's own FSDP2 and FSDP1 on a machine without a GPU: fake
-tensors, a fake process group and streams that are names alone.
+"""What one rank of a sharded training step allocates, asked of PyTorch's own FSDP2, FSDP1 and tensor parallelism on a machine
+without a GPU: fake tensors, a fake process group and streams that are names alone.
 
-    python sharded_models.py ../golden/sharded/fsdp2.json ../golden/sharded/fsdp1.json
+    python sharded_models.py fsdp2 ../golden/sharded/fsdp2.json
+    python sharded_models.py fsdp1 ../golden/sharded/fsdp1.json
+    python sharded_models.py tp ../golden/sharded/tp.json
 
 A golden has models, each a config of ours beside the module it stands for, and cases of each: ranks, whether weights stay
-gathered for the backward pass, precision; bytes that stay between steps, the highest number alive in a steady step, with its
+gathered for the backward pass, whether what ranks hold alike is parted along the sequence, precision; bytes that stay between steps, the highest number alive in a steady step, with its
 phase, and what the caching allocator reserves, whose pools are apart by stream.
 """
 import pretended_gpu
@@ -27,7 +29,9 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import (FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy, ShardingStrategy,  # noqa: E402
                                     fully_shard)
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
-from torch.distributed.tensor import DTensor  # noqa: E402
+from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
+from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,  # noqa: E402
+                                               loss_parallel, parallelize_module)
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
 import caching_allocator  # noqa: E402
@@ -228,7 +232,16 @@ def kind_of(case):
     return TYPES[case["precision"].removeprefix("mixed-")] if "mixed" in case["precision"] else None
 
 
-class Fsdp2:
+class Sharding:
+    """What libraries of sharding have in common."""
+    loss = staticmethod(contextlib.nullcontext)
+
+    @staticmethod
+    def cases(_):
+        return cases()
+
+
+class Fsdp2(Sharding):
     def shard(self, model, mesh, case):
         kind = kind_of(case)
         policy = MixedPrecisionPolicy(param_dtype=kind, reduce_dtype=torch.float32) if kind else MixedPrecisionPolicy()
@@ -243,7 +256,7 @@ class Fsdp2:
         model.set_requires_gradient_sync(True)
 
 
-class Fsdp1:
+class Fsdp1(Sharding):
     def shard(self, model, mesh, case):
         kind = kind_of(case)
         policy = MixedPrecision(param_dtype=kind, reduce_dtype=torch.float32, buffer_dtype=kind) if kind else None
@@ -253,6 +266,43 @@ class Fsdp1:
 
     def alone(self, model):
         return model.no_sync()
+
+
+class TensorParallel:
+    """DTensor, as torchtitan lays it out: columns, then rows, of each block; rows of the embedding, columns of the head, whose
+    outputs stay apart for the loss (torchtitan/models/llama3/infra/parallelize.py, apply_tp)."""
+    loss = staticmethod(loss_parallel)
+
+    @staticmethod
+    def cases(name):
+        ranks = {"perceptron": (2, 8), "mlp-decoder": (2, 8), "decoder": (2, 4)}.get(name, ())
+        for number, precision in itertools.product(ranks, ("fp32", "bf16")):   # norms that are no DTensors no optimizer takes beside them
+            yield {"ranks": number, "sequence_parallel": name != "perceptron", "precision": precision, "optimizer": "adam"}
+
+    def shard(self, model, mesh, case):
+        sequence = case["sequence_parallel"]
+        apart = {"output_layouts": Shard(1)} if sequence else {}
+        for block in model.h:
+            if isinstance(block, nn.Sequential):
+                parallelize_module(block, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+                continue
+            gathered = {"input_layouts": Shard(1)} if sequence else {}
+            plan = {"up": ColwiseParallel(**gathered), "down": RowwiseParallel(**apart)}
+            if block.attention:
+                plan |= {f"attention.{name}": ColwiseParallel() for name in ("query", "key", "value")}
+                plan["attention.out"] = RowwiseParallel(**apart)
+                block.attention.heads //= case["ranks"]
+                block.attention.kv_heads //= case["ranks"]
+            if sequence:
+                plan |= {"norm2": SequenceParallel()}
+                plan |= {"norm1": SequenceParallel(), "attention": PrepareModuleInput(
+                    input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))} if block.attention else {}
+            parallelize_module(block, mesh, plan)
+        if isinstance(model, Decoder):
+            plan = {"embedding": RowwiseParallel(input_layouts=Replicate(), **apart),
+                    "head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False, **({"input_layouts": Shard(1)} if sequence else {}))}
+            parallelize_module(model, mesh, plan | ({"norm": SequenceParallel()} if sequence else {}))
+        return model
 
 
 def reserved_by_stream(events, streams):
@@ -291,9 +341,10 @@ def run(model, x, mesh, library, case):
                     trace.enter_phase("forward")
                     outputs = model(*work.inputs.values())
                     trace.enter_phase("loss")
-                    loss = F.cross_entropy(outputs.flatten(0, -2), target.flatten()) if tokens else outputs.sum()
-                    trace.enter_phase("backward")
-                    loss.backward()
+                    with library.loss():
+                        loss = F.cross_entropy(outputs.flatten(0, -2), target.flatten()) if tokens else outputs.sum()
+                        trace.enter_phase("backward")
+                        loss.backward()
             trace.enter_phase("update")
             optimizer.step()
             del outputs, loss
@@ -322,7 +373,7 @@ def write(path, library):
     lines, failures = [], []
     for name, (made, build) in MODELS.items():
         done = []
-        for case in cases():
+        for case in library.cases(name):
             try:
                 done.append({**case, "batch": 4, **measure(build, library, case, 4)})
             except Exception as error:
@@ -337,5 +388,4 @@ def write(path, library):
 if __name__ == "__main__":
     pretend_streams(8)
     torch.Tensor.record_stream = lambda *_: None
-    for file, library in zip(sys.argv[1:], (Fsdp2(), Fsdp1())):
-        write(Path(file), library)
+    write(Path(sys.argv[2]), {"fsdp2": Fsdp2, "fsdp1": Fsdp1, "tp": TensorParallel}[sys.argv[1]]())

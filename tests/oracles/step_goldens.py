@@ -2,52 +2,110 @@
 
     ORACLE_BUILD=FOLDER python step_goldens.py figures FILE       peak and residents of each, at two batches
     python step_goldens.py records FOLDER FILE                   compares records with FILE and writes the first of each kind
+    ORACLE_BUILD=FOLDER python step_goldens.py networks FILE [NAME ...]   the same figures of step_networks.py and step_graphs.py, at one batch
+    python step_goldens.py compare FILE [NAME ...]               and their records beside them
 
-`figures` runs the steps under the oracle's own shim and its own trace: nothing of the recorder is in it.
+`figures` and `networks` run the steps under the oracle's own shim and its own trace: nothing of the recorder is in it.
 """
 import sys
 
 import pretended_gpu
 
-if __name__ == "__main__" and sys.argv[1] == "figures":
+if __name__ == "__main__" and sys.argv[1] in ("figures", "networks"):
     pretended_gpu.enter()
 
+import gzip  # noqa: E402
 import json  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
 from pathlib import Path  # noqa: E402
 from types import SimpleNamespace  # noqa: E402
 
 import torch  # noqa: E402
 
 import step_cases  # noqa: E402
-from storage_trace import StorageTrace, added_in_place, peak  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from storage_trace import StorageTrace, added_in_place, peak, rounded  # noqa: E402
+from torch.optim.optimizer import register_optimizer_step_pre_hook  # noqa: E402
+from torch.utils._pytree import tree_leaves, tree_structure, tree_unflatten  # noqa: E402
 
 BATCHES = (6, 24)   # the recorder sees 6, 12, 18, and 7 or 30
 
 
 def figures_of(make, batch):
+    """Peak of live bytes of a steady step; bytes of what stays, of gradients at the first update, and of what autograd keeps at most."""
     modules, inputs, program = make(batch)
     with pretended_gpu.gpu():
-        work = pretended_gpu.on_gpu(SimpleNamespace(model=torch.nn.ModuleList(modules), inputs=dict(enumerate(inputs))))
-        modules, inputs = list(work.model), list(work.inputs.values())
+        work = pretended_gpu.on_gpu(SimpleNamespace(model=torch.nn.ModuleList(modules), inputs=dict(enumerate(tree_leaves(inputs)))))
+        modules, inputs = list(work.model), tree_unflatten(list(work.inputs.values()), tree_structure(inputs))
         foreach()
-        step = program(*modules)
+        torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+        FakeTensorMode.avoid_device_init = True   # an empty constant that goes to the card would be copied there
+        # No gradient is infinite, which the number 1 would mean.
+        torch.amp.GradScaler._maybe_opt_step = lambda scaler, optimizer, *_, **__: optimizer.step()
         trace = StepTrace()
-        mark_phases(trace)
+        marks = Marks(trace, work.model)
         with trace:
-            trace.numbers([*work.model.parameters(), *work.model.buffers(), *inputs])
+            trace.numbers([*work.model.parameters(), *work.model.buffers(), *work.inputs.values()])
+            step = program(*modules)
             step(*inputs)
             step(*inputs)
             begin = len(trace.events)
             before = sum(size if kind == "alloc" else -size for kind, _, size in trace.events)
             sums = len(trace.sums)
-            step(*inputs)
+            marks.begin()
+            with marks.saving:
+                step(*inputs)
         sums = [(at - begin, total, older) for at, total, older in trace.sums[sums:]]
         stays = [("alloc", number, size) for number, size in living(trace.events[:begin])]
         events = stays + trace.events[begin:]
         sums = [(at + len(stays), total, older) for at, total, older in sums]
         assert sum(size for _, _, size in stays) == before
         kept, phases, _ = added_in_place(events, [(0, "start")], sums)
-        return {"batch": batch, "peak": peak(kept, phases)[0]}
+        return {"batch": batch, **marks.figures(), "peak": peak(kept, phases)[0]}
+
+
+class Marks:
+    """What a step has at its moments: gradients and states at each update, kept tensors where a backward pass begins."""
+
+    def __init__(self, trace, model):
+        self.trace, self.model, self.optimizers = trace, model, {}
+        self.hook = register_optimizer_step_pre_hook(self._update)
+        self.saving = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
+        mark_phases(trace, self._backward)
+        self.begin()
+
+    def begin(self):
+        """Of the steady step."""
+        self.resident, self.kept, self.saved, self.gradients = self.trace.living(), {}, 0, {}
+
+    def _keep(self, tensor):
+        number = self.trace.number(tensor)
+        if number is not None and number not in self.resident:
+            self.kept[number] = None
+        return tensor.detach()
+
+    def _backward(self):
+        self.saved = max(self.saved, sum(rounded(self.trace.exact[n]) for n in self.kept.keys() & self.trace.living()))
+
+    def _update(self, optimizer, *_):
+        self.optimizers[id(optimizer)] = optimizer
+        held = [p for one in self.optimizers.values() for group in one.param_groups for p in group["params"]] + list(self.model.parameters())
+        self.gradients |= dict.fromkeys(self.trace.numbers([part for p in held if p.grad is not None for part in parts_of(p.grad)]))
+
+    def figures(self):
+        self.hook.remove()
+        states = [t for optimizer in self.optimizers.values() for t in tree_leaves(list(optimizer.state.values())) if isinstance(t, torch.Tensor)]
+        parameters = [*self.model.parameters(), *(p for optimizer in self.optimizers.values() for group in optimizer.param_groups for p in group["params"])]
+        return {"parameters": bytes_of(self.trace, parameters), "gradients": sum(rounded(self.trace.exact[n]) for n in self.gradients), "states": bytes_of(self.trace, states), "saved": self.saved}
+
+
+def parts_of(tensor):
+    return [tensor] if tensor.layout == torch.strided else [tensor._indices(), tensor._values()]
+
+
+def bytes_of(trace, tensors):
+    return sum(rounded(trace.exact[n]) for n in trace.numbers([t for t in tensors if t.device.type == "cuda"]))
 
 
 def living(events):
@@ -68,24 +126,47 @@ def foreach():
             module._foreach_supported_types.append(FakeTensor)
 
 
-def mark_phases(trace):
+def mark_phases(trace, hear):
     """In which phase the engine is, and whether a block runs again inside it: with gradients on, as backward itself does not."""
-    backward = mark_phases.plain
+    def marks(plain):
+        def marked(*arguments, **named):
+            hear()
+            before = trace.phases[-1][1]
+            trace.enter_phase("backward")
+            result = plain(*arguments, **named)
+            trace.enter_phase(before)
+            return result
+        return marked
+    torch.autograd.backward, torch.autograd.grad = map(marks, mark_phases.plain)
 
-    def marked(*arguments, **named):
-        trace.enter_phase("backward")
-        backward(*arguments, **named)
-        trace.enter_phase("other")
-    torch.autograd.backward = marked
 
-
-mark_phases.plain = torch.autograd.backward
+mark_phases.plain = torch.autograd.backward, torch.autograd.grad
 
 
 class StepTrace(StorageTrace):
+    """Where an operator asks for values, a mask selects every element."""
+
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         self.recomputing = torch.is_grad_enabled()
+        if operator is torch.ops.aten.nonzero.default:
+            return self._seen(args[0].new_empty((args[0].numel(), args[0].dim()), dtype=torch.int64))
+        if operator in (torch.ops.aten.index.Tensor, torch.ops.aten.index_put.default, torch.ops.aten.index_put_.default):
+            args = (args[0], [at for index in args[1] for at in self._places(index)], *args[2:])
         return super().__torch_dispatch__(operator, types, args, kwargs)
+
+    def _seen(self, tensor):
+        self.number(tensor)
+        return tensor
+
+    def _places(self, index):
+        if index is None or index.dtype not in (torch.bool, torch.uint8):
+            return [index]
+        return self._seen(index.new_empty((index.numel(), index.dim()), dtype=torch.int64)).unbind(1)
+
+    def number(self, tensor):
+        if tensor.layout != torch.strided:
+            return [super(StepTrace, self).number(part) for part in parts_of(tensor)][-1]
+        return super().number(tensor)
 
 
 def write_figures(path):
@@ -115,5 +196,65 @@ def peak_of(model, batch):
     return model.estimate(gpu="a100-sxm4-80gb", batch=batch).to_dict()["result"]["memory"]["live_peak_bytes"]
 
 
+def networks(names):
+    import step_graphs  # noqa: F401
+    import step_networks
+
+    torch.manual_seed(0)
+    warnings.filterwarnings("ignore")
+    return step_networks.cases(names)
+
+
+BATCH = 3   # of networks
+
+
+def write_networks(path, *names):
+    path = Path(path)
+    table = json.loads(path.read_text())["steps"] if path.exists() else {}
+    for name, make in networks(names):
+        began = time.time()
+        try:
+            row = figures_of(make, BATCH)
+        except Exception as fault:
+            row = {"fault": f"{type(fault).__name__}: {str(fault)[:300]}"}
+        print(f"{name:40}{time.time() - began:6.1f} s {row.get('fault', '')}", flush=True)
+        table[name] = row
+        rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in table.items())
+        path.write_text(f'{{\n "torch": "{torch.__version__.split("+")[0]}",\n "steps": {{\n{rows}\n }}\n}}\n')
+
+
+def compare_networks(path, *names):
+    import plimsoll
+
+    wanted = json.loads(Path(path).read_text())["steps"]
+    other = 0
+    for name, make in networks(names):
+        began = time.time()
+        try:
+            modules, inputs, program = make(BATCH)
+            model = plimsoll.from_step(program(*modules), inputs, {})
+            found = {"batch": BATCH, **figures_in(model), "peak": peak_of(model, None)}
+        except Exception as fault:
+            found = {"fault": f"{type(fault).__name__}: {str(fault)[:300]}", "trace": getattr(fault, "trace", "")}
+        row = wanted.get(name, {})
+        wrong = {key: (found.get(key), row.get(key)) for key in ("parameters", "gradients", "states", "saved", "peak") if found.get(key) != row.get(key)}
+        other += bool(wrong) or "fault" in found
+        said = found.get("fault") or ("" if not wrong else str(wrong))
+        print(f"{'OTHER' if wrong or 'fault' in found else 'equal':6}{name:40}{time.time() - began:6.1f} s {said}", flush=True)
+        if "fault" in found and len(names) == 1:
+            print(found["trace"])
+    sys.exit(other > 0)
+
+
+def figures_in(model):
+    """What a record says, as the oracle says it."""
+    record = json.loads(gzip.decompress(Path(model.path).read_bytes()))
+    rows = record["storages"]
+    of = {role: sum(rounded(row[0]) for row in rows if row[1] == role) for role in ("parameter", "gradient", "optimizer_state")}
+    return {"parameters": of["parameter"], "gradients": of["gradient"], "states": of["optimizer_state"],
+            "saved": sum(rounded(rows[number][0]) for number, _ in record["saved"])}
+
+
+VERBS = {"figures": write_figures, "records": write_records, "networks": write_networks, "compare": compare_networks}
 if __name__ == "__main__":
-    write_figures(sys.argv[2]) if sys.argv[1] == "figures" else write_records(*sys.argv[2:])
+    VERBS[sys.argv[1]](*sys.argv[2:])

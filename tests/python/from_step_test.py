@@ -58,18 +58,53 @@ class FromStep(unittest.TestCase):
     def test_reads_stated_values(self):
         def step(x, wanted):
             if torch.isfinite(self.step(x, wanted)):
-                return float(x.sum())
+                return float(self.net(x).sum())
             raise FloatingPointError("a loss without an end")
         model = plimsoll.from_step(step, (self.x, self.wanted))
         self.assertTrue(any("numbers that the step reads are 1" in line for line in model.estimate(gpu="t4").to_dict()["basis"]))
 
     def test_says_what_it_cannot_do(self):
         def step(x):
-            return torch.unique(x)
+            return torch.unique(self.net(x))
         with self.assertRaises(plimsoll.InputError) as raised:
             plimsoll.from_step(step, (self.x,))
         self.assertEqual(raised.exception.code, "E292")
         self.assertIn("from_step_test.py", str(raised.exception))
+
+    def test_knows_numbers_that_no_weight_is_in(self):
+        kept = []
+
+        def step(x, mask):
+            rate = torch.rand([])  # of a layer that is left out now and then
+            skipped = bool(rate < 0) or bool(rate >= 1)
+            chosen = x[mask]  # the sample's own mask: half of it
+            y = self.net(chosen)
+            marks = torch.zeros(len(y), dtype=torch.bool, device=y.device)
+            marks[y.sum(-1).topk(2).indices] = True  # two, whichever they are
+            kept[:] = [skipped, len(chosen), len(torch.where(marks)[0])]
+            if kept != [False, len(x) // 2, 2]:
+                raise ValueError(f"{kept}")
+            y.sum().backward()
+        mask = torch.arange(6) % 2 == 0
+        model = plimsoll.from_step(step, (self.x, mask))
+        self.assertEqual(model.estimate(gpu="t4").to_dict()["input"]["batch"], 6)
+        self.assertGreater(bytes_of(model, batch=6 * 700), bytes_of(model))
+
+    def test_autocast_of_the_host_is_the_cards(self):
+        def step(x, wanted, dtype, device):
+            with torch.autocast(device, dtype=dtype or torch.bfloat16, enabled=dtype is not None):
+                return torch.nn.functional.cross_entropy(self.net(x), wanted).backward()
+        peaks = {(dtype, device): bytes_of(plimsoll.from_step(lambda x, wanted, d=dtype, on=device: step(x, wanted, d, on), (self.x, self.wanted), {}))
+                 for dtype in (None, torch.bfloat16) for device in ("cpu", "cuda")}
+        self.assertEqual(peaks[torch.bfloat16, "cpu"], peaks[torch.bfloat16, "cuda"])
+        self.assertNotEqual(peaks[torch.bfloat16, "cpu"], peaks[None, "cpu"])
+
+    def test_moves_modules_inside(self):
+        def step(x, wanted):
+            self.net.to("cuda")
+            self.step(x, wanted)
+        self.assertEqual(bytes_of(plimsoll.from_step(step, (self.x, self.wanted), {})),
+                         bytes_of(plimsoll.from_step(self.step, (self.x, self.wanted), {})))
 
     def test_another_program_at_another_size_is_refused(self):
         def step(x):

@@ -88,7 +88,7 @@ tl::unexpected<Diagnostics> impossible(size_t position, const AllocatorEvent& ev
       case Fault::kTwice:
         return id + " is allocated twice";
       case Fault::kFreed:
-        return id + " is freed but not held";
+        return id + " is freed but not allocated";
       case Fault::kBytes:
         return std::to_string(event.bytes) + " bytes are out of range";
       case Fault::kStream:

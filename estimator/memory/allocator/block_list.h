@@ -90,30 +90,24 @@ class FreeList {
   FreeList() {
     first_.fill(kNoBlock);
     last_.fill(kNoBlock);
+    near_.fill(kNoBlock);
   }
 
   void put(BlockList& blocks, int32_t index) {
     Block& block = blocks[index];
     const size_t list = list_of(block.size);
-    // Blocks of one size come back by rising addresses or by falling ones: to either end.
-    int32_t lower = last_[list], higher = kNoBlock;
-    if (lower != kNoBlock && before(block, blocks[lower])) {
-      lower = kNoBlock;
-      higher = first_[list];
-      while (before(blocks[higher], block)) {
-        lower = higher;
-        higher = blocks[higher].higher;
-      }
-    }
+    const auto [lower, higher] = place_of(blocks, block, list);
     block.lower = lower;
     block.higher = higher;
     (lower != kNoBlock ? blocks[lower].higher : first_[list]) = index;
     (higher != kNoBlock ? blocks[higher].lower : last_[list]) = index;
+    near_[list] = index;
     filled_[list / 64] |= uint64_t{1} << list % 64;
   }
   void take(BlockList& blocks, int32_t index) {
     const Block& block = blocks[index];
     const size_t list = list_of(block.size);
+    if (near_[list] == index) near_[list] = block.lower != kNoBlock ? block.lower : block.higher;
     (block.higher != kNoBlock ? blocks[block.higher].lower : last_[list]) = block.lower;
     (block.lower != kNoBlock ? blocks[block.lower].higher : first_[list]) = block.higher;
     if (first_[list] == kNoBlock) filled_[list / 64] &= ~(uint64_t{1} << list % 64);
@@ -141,6 +135,26 @@ class FreeList {
  private:
   static constexpr size_t kLists = 512;  // 64 powers of two
 
+  struct Neighbours {
+    int32_t lower, higher;
+  };
+
+  // Blocks come back near each other, and those of one size by rising addresses or by falling ones:
+  // it is looked for from the last one that came, and at either end.
+  Neighbours place_of(const BlockList& blocks, const Block& block, size_t list) const {
+    if (last_[list] == kNoBlock || before(blocks[last_[list]], block))
+      return {last_[list], kNoBlock};
+    if (before(block, blocks[first_[list]])) return {kNoBlock, first_[list]};
+    int32_t lower = near_[list];
+    while (before(block, blocks[lower])) lower = blocks[lower].lower;
+    int32_t higher = blocks[lower].higher;
+    while (before(blocks[higher], block)) {
+      lower = higher;
+      higher = blocks[higher].higher;
+    }
+    return {lower, higher};
+  }
+
   static bool before(const Block& a, const Block& b) {
     return a.size < b.size || (a.size == b.size && a.address < b.address);
   }
@@ -160,6 +174,7 @@ class FreeList {
   }
 
   std::array<int32_t, kLists> first_, last_;
+  std::array<int32_t, kLists> near_;            // the one that came last, or was beside it
   std::array<uint64_t, kLists / 64> filled_{};  // a bit for each list that is not empty
 };
 

@@ -95,8 +95,7 @@ inline void describe(Fields& f, ValidationLine& l, std::optional<bool> inside) {
     {.null_where = !has_range});
   f("error", l.error);
   f("roofline", l.roofline,
-    "what datasheet figures alone would say, in the same unit; of kernels, and of steps on one "
-    "GPU");
+    "the roofline of the datasheet in the same unit; for kernels, and for steps on one GPU");
   f("parts", l.parts);
   f("algorithm", l.algorithm,
     "of a convolution whose record names its algorithm, in cuDNN's words");

@@ -38,7 +38,7 @@ struct ModelPredictor::State {
       at = hashes.emplace(q.model, hash ? hash->value_or("") : "").first;
     }
     if (at->second == r.model_sha256) return {};
-    if (at->second.empty()) return "the record names a hash, and the model is no file";
+    if (at->second.empty()) return "the record has a hash, but the model is not a file";
     return fmt::format("the model's file is not the one that was measured: its SHA-256 is {}",
                        at->second);
   }
@@ -124,11 +124,11 @@ bool names_card(const MeasuredRun& r) {
 // Why a run is no measure of the model, whatever the model says; empty where it is one.
 std::string unusable(const MeasuredRun& r, bool of_card = true) {
   if (of_card && !names_card(r)) return "the record names no GPU";
-  if (r.doubtful()) return "its source doubts it: " + r.flags.front();
+  if (r.doubtful()) return "its source marks it as doubtful: " + r.flags.front();
   const bool plain = r.memory_option.empty() || r.shares_storages() || r.memory_option == "naive" ||
                      r.memory_option.starts_with("optMemory 0");
   if (!plain)
-    return fmt::format("memory is saved by the source's own program: {}", r.memory_option);
+    return fmt::format("memory is saved by the program of the source: {}", r.memory_option);
   const bool data_parallel = r.parallelism.empty() || r.parallelism == "none" ||
                              r.parallelism.find("data") != std::string::npos ||
                              r.parallelism == "nn.DataParallel";

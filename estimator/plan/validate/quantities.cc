@@ -13,6 +13,7 @@ namespace {
 constexpr double kNanosecondsPerMs = 1e6;
 constexpr double kPercent = 100;
 constexpr double kMiB = 1048576.0;
+constexpr std::string_view kPersistent = "persistent_bytes";
 
 using Value = std::optional<double>;
 using Interval = std::optional<std::pair<double, double>>;
@@ -97,9 +98,20 @@ MeasuredQuantity segments(const MeasuredRun& run, MeasuredQuantity q) {
   return q;
 }
 
+// What tensors hold between steps; a counter of the allocator shows libraries' buffers too.
+MeasuredQuantity kept_memory(const MeasuredRun& run, MeasuredQuantity q) {
+  const double unit = unit_of(run, q.name);
+  const bool counted = q.name != kPersistent;
+  q.predict = [unit, counted](const Answer& a) {
+    const MemoryEstimate& m = a.memory;
+    return Value(real(m.persistent_bytes + (counted ? m.library_bytes : 0)) / unit);
+  };
+  return q;
+}
+
 MeasuredQuantity host_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
-  q.missing = "the host's memory of this framework is not known";
+  q.missing = "the host memory of this framework is unknown";
   q.of_card = false;
   q.predict = [unit](const Answer& a) {
     return a.memory.host_bytes > 0 ? Value(real(a.memory.host_bytes) / unit) : Value();
@@ -127,7 +139,7 @@ MeasuredQuantity module_memory(const MeasuredRun& run, MeasuredQuantity q, Stora
   const double unit = unit_of(run, q.name);
   const bool gradients = run.mode != "inference" || !run.shares_storages();
   q.of_card = false;
-  q.missing = "this framework's modules hold nothing of their own";
+  q.missing = "this framework keeps no memory per module";
   q.predict = [=](const Answer& a) {
     return a.memory.modules ? Value(kind(a, gradients) / unit) : Value();
   };
@@ -183,7 +195,7 @@ MeasuredQuantity kernel_share(const std::string& kernel, double measured) {
   q.name = std::string(kKernelShare) + kernel;
   q.measured = measured;
   q.range = no_range;
-  q.missing = "no class of the step's kernels is known by this kernel's name";
+  q.missing = "the kernel's name matches no class of kernels of the step";
   q.predict = [kernel](const Answer& a) { return share_of_kernel(a, kernel); };
   return q;
 }
@@ -219,9 +231,13 @@ MeasuredQuantity memory(const MeasuredRun& run, MeasuredQuantity q, Counter coun
   if (counter == Counter::kReserved) return segments(run, std::move(q));
   if (counter == Counter::kAllocated) return tensor_memory(run, std::move(q));
   if (counter == Counter::kProcess) return process_memory(run, std::move(q));
-  q.missing = "memory_counter does not say which: allocated, reserved or nvidia-smi";
+  q.missing = "memory_counter must be allocated, reserved or nvidia-smi";
   q.predict = [](const Answer&) { return Value(); };
   return q;
+}
+
+bool is_kept_memory(std::string_view name) {
+  return name == kPersistent || name.starts_with("allocated_after_");
 }
 
 std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measurement& m) {
@@ -237,6 +253,7 @@ std::optional<MeasuredQuantity> of_name(const MeasuredRun& run, const Measuremen
   if (m.name == "gpu_ms") return timed(std::move(q), &TimeEstimate::gpu_ns);
   if (const auto counter = counter_of(run, m.name)) return memory(run, std::move(q), *counter);
   if (m.name == "host_mb") return host_memory(run, std::move(q));
+  if (is_kept_memory(m.name)) return kept_memory(run, std::move(q));
   if (const auto kind = storage_kind(m.name)) return module_memory(run, std::move(q), *kind);
   return std::nullopt;
 }
@@ -326,7 +343,7 @@ std::string no_prediction(const MeasuredRun& run) {
     if (run.quantity == quantity) return std::string(why);
   }
   if (!run.quantity.empty()) return fmt::format("quantity '{}' is not predicted", run.quantity);
-  return "the record holds nothing that is predicted";
+  return "the record has no quantity that is predicted";
 }
 
 }  // namespace plimsoll

@@ -81,7 +81,7 @@ Diagnostics Judge::doubted_units() const {
                   decimal_ == of_memory_
                       ? "all errors of memory are near -4.6 %: is the column in MB, not MiB?"
                       : "all errors of memory are near +4.9 %: is the column in MiB, not MB?",
-                  {}, "a record's \"unit\" says which: \"10^6 bytes\"")};
+                  {}, "the \"unit\" of the record has it: \"10^6 bytes\"")};
 }
 
 Gate Judge::gate() const {

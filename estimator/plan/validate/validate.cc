@@ -90,7 +90,7 @@ struct Validator::State {
         std::tuple(device, library.cudnn, library.cublas, columns, layout, framework, algorithm);
     if (const auto at = contexts.find(key); at != contexts.end()) return &at->second;
     const auto found = hwdb.device(device);
-    if (!found) return tl::unexpected<std::string>(fmt::format("device '{}' is not known", device));
+    if (!found) return tl::unexpected<std::string>(fmt::format("unknown device '{}'", device));
     TimeOptions options;
     options.library = library;
     options.alone = true;  // benchmarks time one call after the other from the host
@@ -117,7 +117,7 @@ struct Validator::State {
       return line;
     };
     if (!line.measured) return skip(no_prediction(r));
-    if (r.doubtful()) return skip("its source doubts it: " + r.flags.front());
+    if (r.doubtful()) return skip("its source marks it as doubtful: " + r.flags.front());
     const auto kernel = r.kind == RunKind::kKernel ? kernel_of(r) : layer_kernel_of(r);
     if (!kernel) return skip(kernel.error());
     // "cuDNN (version not printed, R4 era, ...)"

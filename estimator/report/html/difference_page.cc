@@ -29,7 +29,7 @@ void write_head(Markup& out, const AnswerDifference& d) {
 }
 
 void write_questions(Markup& out, const AnswerDifference& d) {
-  open_section(out, "asked", "What was asked differently",
+  open_section(out, "asked", "Differences between the requests",
                d.request.empty() ? "Every setting is the same." : "");
   if (!d.request.empty()) {
     HtmlTable table(out, "Settings", {{"setting"}, {"before"}, {"after"}});

@@ -239,11 +239,11 @@ void write_notes(Markup& out, const AnswerNotes& notes,
     for (const auto& line : lines) out.element("li", text(line));
     out.close();
   };
-  listed("Assumed, because nobody said it", notes.assumed, [](const Assumption& a) {
+  listed("Assumed", notes.assumed, [](const Assumption& a) {
     return fmt::format("{}. {} changes it.", shortened(a.text, kLongestName), spelled(a.change));
   });
   listed("Warnings and notes", notes.diagnostics, [](const Diagnostic& d) { return to_text(d); });
-  listed("Basis: defaults taken, and where figures come from", notes.basis,
+  listed("Basis: defaults in use, and where figures come from", notes.basis,
          [](const std::string& text) { return shortened(spelled(text), 400); });
   listed("Recognised in the graph", recognised,
          [](const std::string& text) { return shortened(text, 400); });

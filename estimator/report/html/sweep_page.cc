@@ -104,8 +104,8 @@ std::string SweepPage::to_html(const SweepSummary& summary, const SweepBest& bes
   if (time_) write_chart(body, "pareto");
   if (left_out > 0)
     body.element("p",
-                 fmt::format("{} configurations are left out here; none of them is unbeaten. "
-                             "--json has all of them.",
+                 fmt::format("{} configurations are omitted here; none of them is on the Pareto "
+                             "front. --json has all.",
                              left_out),
                  {{"class", "notice"}});
   write_table(body, all);

@@ -117,7 +117,7 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
                    {"high", true},
                    {"error", true},
                    {"state"},
-                   {"most of the gap"}},
+                   {"largest part of the error"}},
                   {{"class", "sortable"}});
   for (const Kept& k : kept_) {
     const ValidationLine& l = k.line;

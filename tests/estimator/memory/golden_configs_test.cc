@@ -78,7 +78,9 @@ TEST_CASE("every layer type is compared, or is known to stand for no module") {
     const auto family = nlohmann::json::parse(test::read_bytes(file.path().string()));
     if (!family.contains("model")) continue;
     collect_types(family["model"]["layers"], types);
-    for (const auto& word : family["model"]["parameters"]["activation"]["one_of"])
+    const auto& parameters = family["model"]["parameters"];
+    if (!parameters.contains("activation")) continue;
+    for (const auto& word : parameters["activation"]["one_of"])
       types.insert(word.get<std::string>());
   }
   for (const config::LayerType* type : config::all_layer_types())

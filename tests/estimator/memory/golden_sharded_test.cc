@@ -1,4 +1,5 @@
-// One rank of sharded steps, against what PyTorch's own FSDP2 and FSDP1 allocate on fake tensors
+// One rank of sharded steps, against what PyTorch's own FSDP2, FSDP1 and DTensor allocate on fake
+// tensors
 // (tests/oracles/sharded_models.py): bytes that stay and the highest number alive, to the byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,8 +12,9 @@
 namespace plimsoll {
 namespace {
 
-Request sharded_request(const nlohmann::json& one, int version, const std::string& model,
-                        bool tokens) {
+// `library`: "fsdp1", "fsdp2" or "tp".
+Request sharded_request(const nlohmann::json& one, const std::string& library,
+                        const std::string& model, bool tokens) {
   GivenSettings given;
   given.model = model;
   const auto add = [&](std::string_view name, const std::string& text) {
@@ -20,9 +22,15 @@ Request sharded_request(const nlohmann::json& one, int version, const std::strin
   };
   add("gpu", "h100-sxm-80gb");
   add("batch", std::to_string(one["batch"].get<int>()));
-  add("fsdp", std::to_string(one["ranks"].get<int>()));
-  add("fsdp-version", std::to_string(version));
-  if (one["keeps_gathered"]) add("zero", "2");
+  const std::string ranks = std::to_string(one["ranks"].get<int>());
+  if (library == "tp") {
+    add("tp", ranks);
+    if (one["sequence_parallel"]) add("sequence-parallel", "");
+  } else {
+    add("fsdp", ranks);
+    add("fsdp-version", library == "fsdp1" ? "1" : "2");
+    if (one["keeps_gathered"]) add("zero", "2");
+  }
   add("precision", one["precision"]);
   add("optimizer", one["optimizer"]);
   if (one.contains("accumulate")) add("accumulate", std::to_string(one["accumulate"].get<int>()));
@@ -34,9 +42,11 @@ Request sharded_request(const nlohmann::json& one, int version, const std::strin
 }
 
 std::string sharded_case(const std::string& model, const nlohmann::json& one) {
-  return fmt::format("{} fsdp {} {} {}{}{}{}", model, one["ranks"].get<int>(),
+  return fmt::format("{} {} {} {} {}{}{}{}{}", model,
+                     one.contains("sequence_parallel") ? "tp" : "fsdp", one["ranks"].get<int>(),
                      one["precision"].get<std::string>(), one["optimizer"].get<std::string>(),
-                     one["keeps_gathered"] ? " gathered" : "",
+                     one.value("keeps_gathered", false) ? " gathered" : "",
+                     one.value("sequence_parallel", false) ? " sequence" : "",
                      one.contains("accumulate") ? " accumulated" : "",
                      one.value("no_sync", false) ? " no_sync" : "");
 }
@@ -45,8 +55,8 @@ struct ShardedErrors {
   test::Errors stays, peak;
 };
 
-ShardedErrors sharded_errors(int version) {
-  const auto golden = test::read_golden(fmt::format("sharded/fsdp{}.json", version));
+ShardedErrors sharded_errors(const std::string& library) {
+  const auto golden = test::read_golden(fmt::format("sharded/{}.json", library));
   const test::Scratch scratch;
   ShardedErrors compared;
   for (const auto& model : golden["models"]) {
@@ -55,7 +65,7 @@ ShardedErrors sharded_errors(int version) {
     for (const auto& one : model["cases"]) {
       const std::string what = sharded_case(name, one);
       CAPTURE(what);
-      const Request request = sharded_request(one, version, path, name != "perceptron");
+      const Request request = sharded_request(one, library, path, name != "perceptron");
       const auto platform = find_platform(test::hwdb(), request, request.devices.front());
       REQUIRE(platform);
       const auto compiled = compile(request, *platform);
@@ -77,7 +87,7 @@ ShardedErrors sharded_errors(int version) {
 }  // namespace
 
 TEST_CASE("a rank of FSDP2 keeps and takes what PyTorch's own does") {
-  const ShardedErrors compared = sharded_errors(2);
+  const ShardedErrors compared = sharded_errors("fsdp2");
   CHECK(compared.stays.count() == 64);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("fsdp2 peak", compared.peak);
@@ -85,10 +95,19 @@ TEST_CASE("a rank of FSDP2 keeps and takes what PyTorch's own does") {
 
 // SHARD_GRAD_OP compares addresses of data, which fake tensors have not: it is not among them.
 TEST_CASE("a rank of FSDP1 keeps and takes what PyTorch's own does") {
-  const ShardedErrors compared = sharded_errors(1);
+  const ShardedErrors compared = sharded_errors("fsdp1");
   CHECK(compared.stays.count() == 48);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("fsdp1 peak", compared.peak);
+}
+
+// Where scores are parted too, DTensor's loss takes more than ours: of whole scores twice what a
+// rank has not.
+TEST_CASE("a rank of tensor parallelism keeps what DTensor does, and takes what is listed") {
+  const ShardedErrors compared = sharded_errors("tp");
+  CHECK(compared.stays.count() > 0);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("tp peak", compared.peak);
 }
 
 }  // namespace plimsoll

@@ -39,4 +39,28 @@ TEST_CASE("timeline: the largest value at the peak is neither dead nor yet to co
   CHECK(largest_value_at_peak(m.step, m.bound, 512, t) == 7680);
 }
 
+// Made by node 0 and read by node 1, whose call goes on to node 3; what node 2 makes for itself has
+// no name.
+TEST_CASE("timeline: values of a forward pass may live until their call returns") {
+  using Kind = Event::Kind;
+  Made m;
+  m.buffer(2048);
+  m.buffer(1024);
+  m.buffer(4096);
+  for (const NodeId node : {0, 2, 3}) m.step.buffers[node == 0 ? 0 : node - 1].node = node;
+  const auto event = [&](Kind kind, uint32_t id, NodeId node) {
+    m.step.events.push_back({kind, Phase::kForward, id, node});
+  };
+  event(Kind::kAllocate, 0, 0);
+  event(Kind::kFree, 0, 1);
+  event(Kind::kAllocate, 1, 2);
+  event(Kind::kFree, 1, 2);
+  event(Kind::kAllocate, 2, 3);
+  m.step.end_of_forward = m.step.events.size();
+  CHECK(walk(m.step, m.bound, 512).peak_bytes == 4096);
+  const std::vector<NodeId> until_end = {3, 3, 3, 3}, gone = {1, 1, 2, 3};
+  CHECK(forward_peak_with_names(m.step, m.bound, 512, {}, until_end) == 4096 + 2048);
+  CHECK(forward_peak_with_names(m.step, m.bound, 512, {}, gone) == 4096);
+}
+
 }  // namespace plimsoll

@@ -31,7 +31,7 @@ TEST_CASE("sweep: where memory falls along the batch is said once, with the batc
   CHECK(one.front().code == "N121");
   CHECK(one.front().severity == Severity::kNote);
   CHECK(one.front().message.starts_with("2 configurations take less memory"));
-  CHECK(one.front().message.find("batch 3 the first") != std::string::npos);
+  CHECK(one.front().message.find("the first at batch 3") != std::string::npos);
   // Listed from the largest down.
   CHECK(told({{"batch", {3, 2, 1}}}, {20, 20, 10}).empty());
   CHECK(told({{"batch", {3, 2, 1}}}, {15, 20, 10}).size() == 1);

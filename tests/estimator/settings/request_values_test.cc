@@ -126,7 +126,7 @@ TEST_CASE("what is no answer is refused, and what it asks for and is not, at its
   CHECK(fault(replaced(text, "\"request_given\": [", "\"request_given\": [3,")).code == "E311");
   const Diagnostic unknown = fault(replaced(text, "\"precision\"", "\"precison\""));
   CHECK(unknown.code == "E304");
-  CHECK(unknown.message == "'precison' is no setting; did you mean precision?");
+  CHECK(unknown.message == "'precison' is not a setting; did you mean precision?");
   CHECK(unknown.place.file == "answer.json");
   CHECK(unknown.place.line > 5);
   const Diagnostic value = fault(replaced(text, "\"batch\": 8", "\"batch\": -8"));

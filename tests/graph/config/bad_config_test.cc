@@ -197,7 +197,7 @@ TEST_CASE("a mismatch names both layers and their lines") {
   CHECK(fault.code == "E342");
   CHECK(fault.place.line == 5);
   CHECK(fault.message ==
-        "layer 'fc' (line 5) says \"in\" is 512, but its input is 'flat' (line 4) f32[batch,1568]");
+        "layer 'fc' (line 5) has \"in\": 512, but its input is 'flat' (line 4) f32[batch,1568]");
 }
 
 TEST_CASE("64.0 is taken as 64, with a warning") {

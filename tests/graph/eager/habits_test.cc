@@ -3,7 +3,10 @@
 
 #include <map>
 
+#include "graph/eager/composed.h"
 #include "graph/eager/ops.h"
+#include "graph/eager/update.h"
+#include "graph/ir/optimizer.h"
 
 namespace plimsoll::eager {
 namespace {
@@ -154,6 +157,67 @@ TEST_CASE("norms over rows read fp32 in mixed precision, unless they run in 16 b
   CHECK(result(true) == DType::kFloat16);
 }
 
+// TensorFlow 1: of a layer norm the reciprocal deviation times the scale, of a GELU what erf reads
+// and the gate, each as large as the input.
+TEST_CASE("habits: functions of plain operators keep what is made on the way") {
+  constexpr int64_t kRows = 8, kWidth = 16, kSize = kRows * kWidth;
+  const auto kept = [](bool composes, bool norm) {
+    Policy policy;
+    policy.composes_functions = composes;
+    HabitBench b(policy);
+    Value h = mm(b.machine, b.machine.resident(DType::kFloat32, {kRows, kWidth}, Role::kInput),
+                 b.parameter({kWidth, kWidth}));
+    Value y = norm ? layer_norm(b.machine, h, b.parameter({kWidth}), b.parameter({kWidth}), 1)
+                   : composed_gelu(b.machine, h);
+    h = {};
+    return b.saved(y);
+  };
+  CHECK(kept(false, true) == kSize + 2 * kRows);
+  CHECK(kept(true, true) == 2 * kSize + 2 * kRows);
+  CHECK(kept(true, false) == 3 * kSize);
+}
+
+TEST_CASE("habits: softmax keeps its input in PyTorch before 1.11") {
+  const auto kept = [](bool input) {
+    Policy policy;
+    policy.softmax_keeps_input = input;
+    HabitBench b(policy);
+    Value y = softmax(b.machine, mm(b.machine, b.parameter({4, 8}), b.parameter({8, 16})), 1);
+    return b.saved(y);
+  };
+  CHECK(kept(true) == kept(false) + 4 * 16);
+}
+
+// Four arrays for each parameter before any of these is used up, and nothing where the library has
+// an operator for the update.
+TEST_CASE("habits: an update of plain operators holds arrays of all parameters") {
+  const auto arrays_of = [](std::string_view optimizer) {
+    Policy policy;
+    policy.composes_functions = true;
+    policy.foreach_optimizer = false;
+    HabitBench b(policy);
+    b.recipe.optimizer = find_optimizer(optimizer);
+    const Value x = b.machine.resident(DType::kFloat32, {2, 30}, Role::kInput);
+    Value y = mm(b.machine, mm(b.machine, x, b.parameter({30, 30})), b.parameter({30, 30}));
+    const Value roots[] = {y};
+    b.machine.mark_end_of_forward();
+    const Value ones[] = {fill(b.machine, y.dtype(), y.sizes())};
+    b.machine.backward(roots, ones);
+    update(b.machine, {});
+    const Step step = b.machine.finish();
+    int64_t now = 0, most = 0;
+    for (const Event& e : step.events) {
+      if (e.phase != Phase::kUpdate) continue;
+      const bool whole = e.kind <= Event::Kind::kFree && step.buffers[e.id].bytes == Dim(3600);
+      if (whole && e.kind == Event::Kind::kAllocate) most = std::max(most, ++now);
+      if (whole && e.kind == Event::Kind::kFree) --now;
+    }
+    return most;
+  };
+  CHECK(arrays_of("adamw") == 2 * 4);
+  CHECK(arrays_of("adam") == 0);
+}
+
 TEST_CASE("a first state that is repeated over the samples is made whole, and kept") {
   const int64_t batch = 2, steps = 3, hidden = 5;
   const auto kept = [&](bool repeated) {
@@ -261,7 +325,7 @@ TEST_CASE("habits: attention written out scales scores and widens its softmax, t
   constexpr int64_t kKeys = 2 * 3 * 7 * 8;
   auto written_out = launched(false);
   CHECK(written_out["mul"] == std::vector<int64_t>{kHalf * kScores});
-  CHECK(written_out["add"] == std::vector<int64_t>{kHalf * kScores});  // the mask of padding
+  CHECK(written_out["add"] == std::vector<int64_t>{kFloat * kScores});  // the mask of padding
   CHECK(written_out["softmax"] == std::vector<int64_t>{kFloat * kScores});
   CHECK(written_out["cast"] == std::vector<int64_t>{kHalf * kScores});
   auto operators = launched(true);

@@ -47,6 +47,23 @@ output z
   CHECK(classified(text, all)["mean_1"] == WeightRole::kComputed);
 }
 
+// CLIP's logit_scale.exp(), which the exporter computed.
+TEST_CASE("numbers called after an operator are trained where the module lacks one for each") {
+  const std::string_view text = R"(opset 20
+input x: f32[B,8]
+param fc.weight: f32[8,8]
+param exp: f32[]
+param val_4: f32[]
+h = MatMul(x, fc.weight)
+s = Mul(h, exp)
+y = Add(s, val_4)
+output y
+)";
+  CHECK(classified(text, {"logit_scale"})["exp"] == WeightRole::kTrained);
+  CHECK(classified(text, {"logit_scale"})["val_4"] != WeightRole::kTrained);
+  CHECK(classified(text)["exp"] != WeightRole::kTrained);
+}
+
 TEST_CASE("rows that are repeated for every sample are learned tokens") {
   const Classified model = classified(R"(opset 20
 input x: f32[B,8]

@@ -248,6 +248,25 @@ TEST_CASE("zeros that a mask of the module writes into are made at every step") 
   CHECK(kind("given") == WeightRole::kConstant);
 }
 
+// A gain of known numbers; frequencies times positions are a table.
+TEST_CASE("two arrays whose product a layer multiplies by are trained") {
+  const Classified model = classified(R"(opset 17
+input x: f32[B,8]
+param w: f32[8,8]
+const g: f32[8,1] = [1, 2, 3, 4, 5, 6, 7, 8]
+param f: f32[1,8]
+const n: f32[1,8] = [1, 2, 3, 4, 5, 6, 7, 8]
+both = Mul(w, g)
+turned = Transpose(both) {perm=[1,0]}
+y = MatMul(x, turned)
+angles = Mul(f, n)
+z = Add(y, angles)
+output z
+)");
+  CHECK(model["w"] == WeightRole::kTrained);
+  CHECK(model["f"] == WeightRole::kBuffer);
+}
+
 TEST_CASE("a module's own number is a weight; any other is a number") {
   const Classified model = classified(R"(opset 17
 input x: f32[B,8]

@@ -41,7 +41,7 @@ TEST_CASE("a config becomes its family's network, with transformers' names") {
   REQUIRE(model);
   CHECK(model->family == "llama");
   CHECK(model->dtype == DType::kUndefined);
-  CHECK(model->lora_targets == "q_proj,v_proj");
+  CHECK(model->lora.targets == "q_proj,v_proj");
   CHECK(has_parameter(*model, "model.layers.1.self_attn.q_proj.weight"));
   CHECK(has_parameter(*model, "lm_head.weight"));
   CHECK_FALSE(has_parameter(*model, "model.layers.1.self_attn.q_proj.bias"));

@@ -105,8 +105,8 @@ TEST_CASE("a guess names the input that decides and the flag for the other branc
   CHECK(warnings[0].severity == Severity::kWarning);
   CHECK(warnings[0].place.node == "node 1 'choice' (If)");
   CHECK(warnings[0].message ==
-        "1 If node: the branch with more nodes is taken, for the condition depends on the value of "
-        "input 'sr'");
+        "1 If node: the branch with more nodes is assumed, because the condition depends on the "
+        "value of input 'sr'");
   CHECK(warnings[0].help == "for the other give " + setting_entry("branch", "choice", "then"));
   warnings.clear();
   ImportOptions options = at_batch(4);

@@ -63,4 +63,17 @@ TEST_CASE("flat sharded: weights kept in 32 bits are gathered in 16, gradients s
   CHECK(s.most(is_whole_array) == 2 * (2 * kBlockCount + kHeadCount));
 }
 
+// A unit's gradients are one array, of frozen weights too, unless peft has what is trained wrapped.
+TEST_CASE("flat sharded: adapters beside frozen weights are arrays of their own") {
+  Recipe recipe = fsdp1();
+  recipe.training = {{"*", false}, {"b", true}};
+  const test::ParallelStep joined(recipe);
+  CHECK(joined.timeline.gradient_bytes == 4 * kBlockCount / kFlatRanks);
+  recipe.parallel.adapters_apart = true;
+  const test::ParallelStep apart(recipe);
+  CHECK(apart.timeline.gradient_bytes == 4 * kBlockCount / 2 / kFlatRanks);
+  CHECK(apart.resident(Role::kParameter) == 4 * kAllCount / kFlatRanks);
+  CHECK(apart.resident(Role::kOptimizerState) == 8 * kBlockCount / 2 / kFlatRanks);
+}
+
 }  // namespace plimsoll

@@ -27,6 +27,26 @@ nlohmann::json record_of_product() {
   })");
 }
 
+// The same on rank 3 of 8: a gather along one axis, a sum along the other and one of all ranks.
+nlohmann::json record_of_rank() {
+  auto record = record_of_product();
+  record["version"] = 2;
+  record["world"] = {8, 3};
+  record["groups"] = nlohmann::json::parse(R"([["fsdp", 2, 4], ["tp", 1, 2], ["", 1, 8]])");
+  record["collectives"] = nlohmann::json::parse(
+      R"([["all_gather", 0, 512], ["all_reduce", 1, "#2"], ["all_reduce", 2, 8]])");
+  record["late"] = {2};
+  auto events = nlohmann::json::parse(
+      R"([["i", 0, "forward", 0], ["+", 2, "forward", 0], ["w", 0, "forward", 0]])");
+  for (size_t i = 1; i < record["events"].size(); ++i) events.push_back(record["events"][i]);
+  for (int i : {1, 2}) {
+    events.push_back({"i", i, "update", -1});
+    events.push_back({"w", i, "update", -1});
+  }
+  record["events"] = events;
+  return record;
+}
+
 Result<Record> read(const nlohmann::json& record) { return read_record(record.dump(), "r.json"); }
 
 std::string code_of(const nlohmann::json& record) {
@@ -87,9 +107,65 @@ TEST_CASE("record: what contradicts itself is refused with its place") {
   CHECK(with("/sizes/0/0", "0") == "E312");    // a divisor
   CHECK(with("/symbols", "{\"batch\": 0}") == "E312");
   CHECK(with("/saved/0", "[2]") == "E281");
-  CHECK(with("/version", "2") == "E330");
+  CHECK(with("/version", "3") == "E330");
+  CHECK(with("/world", "[8, 0]") == "E304");  // from version 2 on
   CHECK(with("/schema", "\"plimsoll.plan\"") == "E330");
   CHECK(with("/more", "1") == "E304");
+}
+
+TEST_CASE("record: collectives lie along the axes of their groups") {
+  const auto record = read(record_of_rank());
+  REQUIRE(record);
+  CHECK(record->mesh.extent(Axis::kTensor) == 2);
+  CHECK(record->mesh.extent(Axis::kShard) == 4);
+  CHECK(record->mesh.rank == 3);
+  const Step& step = record->step;
+  REQUIRE(step.collectives.size() == 4);  // the last one is told along both axes
+  CHECK(step.collectives[0].kind == CollectiveKind::kAllGather);
+  CHECK(step.collectives[0].axis == Axis::kShard);
+  CHECK(step.collectives[0].bytes == Dim(512));
+  CHECK(step.collectives[1].axis == Axis::kTensor);
+  CHECK(step.collectives[2].axis == Axis::kTensor);
+  CHECK(step.collectives[3].axis == Axis::kShard);
+  CHECK(step.events[0].kind == Event::Kind::kIssue);
+  CHECK(step.events[2].kind == Event::Kind::kAwait);
+  CHECK(step.buffers[2].late);
+}
+
+TEST_CASE("record: ranks that tell each other nothing have samples of their own") {
+  auto record = record_of_rank();
+  record["groups"].erase(0);  // of four: all are then of two, or of all
+  record["collectives"] = nlohmann::json::parse(
+      R"([["all_reduce", 0, 8], ["all_reduce", 0, 8], ["all_reduce", 1, 8]])");
+  const auto found = read(record);
+  REQUIRE(found);
+  CHECK(found->mesh.extent(Axis::kData) == 4);
+}
+
+TEST_CASE("record: a world that cannot be is refused") {
+  const auto with = [](const char* path, const char* value) {
+    auto record = record_of_rank();
+    record[nlohmann::json::json_pointer(path)] = nlohmann::json::parse(value);
+    return code_of(record);
+  };
+  CHECK(with("/world", "[8, 8]") == "E281");
+  CHECK(with("/world", "[8]") == "E281");
+  CHECK(with("/world", "[12, 0]") == "E281");          // no multiple of the groups
+  CHECK(with("/groups/0/1", "3") == "E281");           // not beside the other group
+  CHECK(with("/groups/0/0", "\"tensor\"") == "E281");  // no such axis
+  CHECK(with("/groups/0/2", "1") == "E312");
+  CHECK(with("/groups/0/2", "99999999999") == "E312");
+  CHECK(with("/groups/0", "[\"fsdp\", 2]") == "E281");
+  CHECK(with("/collectives/0/1", "3") == "E281");  // no such group
+  CHECK(with("/collectives/0/0", "\"gather\"") == "E281");
+  CHECK(with("/events/0/1", "1") == "E281");      // waited for before it begins
+  CHECK(with("/events/2/0", "\"i\"") == "E281");  // begun twice
+  CHECK(with("/late", "[9]") == "E281");
+  for (const char* key : {"world", "groups", "collectives", "late"}) {
+    auto record = record_of_rank();
+    record.erase(key);
+    CHECK(code_of(record) != "");
+  }
 }
 
 TEST_CASE("record: every key is wanted") {

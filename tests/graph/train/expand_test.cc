@@ -131,6 +131,8 @@ TEST_CASE("expand: a checkpointed block stops before an operator that keeps its 
   // each block again, or both.
   CHECK(products("") == 7 + 2);
   CHECK(products("y{i} = Sigmoid(n{i}) module=\"net.{i}.last\"\n") == 7 + 4);
+  recipe.checkpoint = "blocks/2";  // the second alone
+  CHECK(products("y{i} = Sigmoid(n{i}) module=\"net.{i}.last\"\n") == 7 + 2);
 }
 
 // CopySlices (torch/csrc/autograd/functions/tensor.cpp): a gradient of the whole, and a clone of

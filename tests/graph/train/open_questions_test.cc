@@ -55,4 +55,18 @@ TEST_CASE("what a file leaves open is said, with the bytes that hang on it") {
         "0 less, 0 more");
 }
 
+// What only the first input's pass makes: 256 bytes a sample of each layer. A weight that reads
+// what weights made is passed twice by one input.
+TEST_CASE("a layer that two inputs pass may run without gradients for one of them") {
+  const std::string inputs =
+      "input x: f32[B,64]\ninput y: f32[B,64]\nparam a.weight: f32[64,64]\n"
+      "param b.weight: f32[64,64]\n";
+  CHECK(left_open(inputs + "t = MatMul(y, a.weight)\nu = Relu(t)\ns = MatMul(x, a.weight)\n"
+                           "v = Relu(s)\nz = Mul(u, v)\noutput z\n") ==
+        "1 layer: 512*B less, 0 more");
+  CHECK(left_open(inputs + "t = MatMul(y, a.weight)\nu = MatMul(t, b.weight)\n"
+                           "s = MatMul(x, b.weight)\nz = Mul(u, s)\noutput z\n") ==
+        "0 less, 0 more");
+}
+
 }  // namespace plimsoll

@@ -30,6 +30,24 @@ Outcome record(const std::string& members, const std::string& kind = "model") {
 
 }  // namespace
 
+TEST_CASE("measured run: degrees of parallelism are the text of their setting") {
+  const auto of = [](const std::string& members) {
+    const Outcome outcome = record(R"("device": "a100-sxm-80gb", )" + members);
+    REQUIRE(outcome.runs.size() == 1);
+    return outcome.runs[0];
+  };
+  CHECK(of(R"("parallel": {"fsdp": 8, "tp": 2, "pp": 1})").parallel == "fsdp=8,tp=2");
+  CHECK(of(R"("parallel": {"dp": 1})").parallel.empty());
+  CHECK(of(R"("parallel": "dp=4", "zero_group": 4)").parallel == "dp=4");
+  // A source's dp counts the ranks that shard too.
+  const MeasuredRun grouped = of(R"("parallel": {"tp": 2, "dp": 32}, "zero_group": 8)");
+  CHECK(grouped.parallel == "tp=2,dp=4");
+  CHECK(grouped.zero_group == 8);
+  CHECK(of(R"("zero_group": 8, "parallel": {"dp": 8})").parallel.empty());
+  CHECK(of(R"("zero_group": 8, "parallel": {"dp": 16, "fsdp": 8})").parallel == "dp=16,fsdp=8");
+  CHECK(of(R"("zero_stage": 3, "sequence_parallel": true)").zero_stage == 3);
+}
+
 TEST_CASE("measured run: a model's step, in JSON and in CSV") {
   const Outcome json = read(R"({
     "source": {"title": "T", "notes": "any"}, "kind": "model", "records": [

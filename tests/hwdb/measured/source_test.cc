@@ -48,6 +48,34 @@ TEST_CASE("measured source: a record is completed, never overruled") {
   CHECK(other.loss == "sum");
 }
 
+TEST_CASE("measured source: a trainer's word for a precision, with FSDP's own or any") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "precisions": [
+           {"dtype": "amp-bf16", "mixed_precision": "DEFAULT", "precision": "mixed-bf16"},
+           {"dtype": "bf16", "precision": "mixed-bf16"}], "defaults": {})");
+  const auto completed = [&](const char* dtype, const char* mixed) {
+    MeasuredRun run;
+    run.dtype = dtype;
+    run.mixed_precision = mixed;
+    source.complete(run);
+    return run.dtype + " " + run.mixed_precision;
+  };
+  CHECK(completed("amp-bf16", "DEFAULT") == "mixed-bf16 ");
+  CHECK(completed("amp-bf16", "PURE") == "amp-bf16 PURE");
+  CHECK(completed("bf16", "") == "mixed-bf16 ");
+  CHECK(completed("bf16-true", "") == "bf16-true ");
+}
+
+TEST_CASE("measured source: keys that repeat others in words are no notes") {
+  const MeasuredSource source =
+      only(R"("source": "a/b", "says": "words", "repeats": ["technique"], "defaults": {})");
+  MeasuredRun run;
+  run.notes = {{"technique", 0, 0, {}}, {"offload", 0, 0, {}}};
+  source.complete(run);
+  REQUIRE(run.notes.size() == 1);
+  CHECK(run.notes[0].key == "offload");
+}
+
 TEST_CASE("measured source: a network may be that of one version of its framework") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words", "networks": [

@@ -76,6 +76,50 @@ TEST_CASE("measured request: passes of an update, what is computed again") {
   CHECK(refusal(r) == "the batch is smaller than the number of GPUs");
 }
 
+TEST_CASE("measured request: how GPUs share the model") {
+  MeasuredRun r = run();
+  r.n_gpus = 16;
+  r.nodes = 2;
+  r.parallel = "dp=4,tp=2";
+  r.zero_stage = 1;
+  r.zero_group = 2;
+  r.sequence_parallel = true;
+  const auto q = request_of(r, {});
+  REQUIRE(q);
+  const ParallelRequest wanted{.axes = {2, 0, 0, 2, 4, 0}, .zero = 1, .sequence_parallel = true};
+  CHECK(q->parallel == wanted);
+  CHECK(q->batch == 4);  // the two of tp have the same samples
+  CHECK(q->nodes == 1);
+  CHECK(q->link == "infiniband-edr");
+  r.node_link = "infiniband-hdr";
+  CHECK(request_of(r, {})->nodes == 2);
+  CHECK(request_of(r, {})->network == "infiniband-hdr");
+  CHECK(request_of(r, {})->link.empty());
+  r.zero_stage = 0;
+  CHECK_FALSE(request_of(r, {})->parallel.zero);
+  r.zero_group.reset();
+  r.parallel = "fsdp=16";
+  r.fsdp_version = 1;
+  CHECK(request_of(r, {})->parallel.fsdp);
+  CHECK(request_of(r, {})->parallel.fsdp_version == 1);
+  r.parallel = "fsdp=8,cp=2";
+  CHECK(refusal(r).find("'cp'") != std::string::npos);
+  r.parallel = "tp=3";
+  r.micro_batch.reset();
+  CHECK(refusal(r).find("16 GPUs cannot be shared") == 0);
+}
+
+TEST_CASE("measured request: published configurations by the names that trainers use") {
+  MeasuredRun r = run();
+  r.model = "llama-2-7b";
+  CHECK(refusal(r) == "the record does not say how long sequences are");
+  r.sequence_length = 4096;
+  const auto q = request_of(r, {});
+  REQUIRE(q);
+  CHECK(q->model == "hf:llama-2-7b");
+  CHECK(q->dims.at("sequence") == 4096);
+}
+
 TEST_CASE("measured request: CUDA and the loading of modules choose the context") {
   MeasuredRun r = run();
   CHECK_FALSE(request_of(r, {})->module_loading);

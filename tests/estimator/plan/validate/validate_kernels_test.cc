@@ -149,5 +149,5 @@ TEST_CASE("validate: a line of a profiler's table is the share of the classes of
       CHECK(*lines[0].predicted == doctest::Approx(100 * c.share));
   }
   CHECK(skipped(run + R"("magma_lds128_sgemm_kernel")", "model")
-            .starts_with("no class of the step's kernels"));
+            .starts_with("the kernel's name matches no class"));
 }

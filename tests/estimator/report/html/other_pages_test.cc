@@ -169,7 +169,7 @@ TEST_CASE("sweep page: of very many, some, and all that are unbeaten") {
   CHECK(std::ranges::any_of(inside["records"], [](const json& r) {
     return r["configuration"] == 7777 && r["unbeaten"] == true;
   }));
-  CHECK(html.find("configurations are left out here") != html.npos);
+  CHECK(html.find("configurations are omitted here") != html.npos);
 }
 
 TEST_CASE("validation page: all that is out of tolerance, and no more lines than a page holds") {

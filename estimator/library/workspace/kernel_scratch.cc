@@ -1,0 +1,155 @@
+#include "estimator/library/workspace/kernel_scratch.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "estimator/library/workspace/attention.h"
+#include "estimator/library/workspace/reduction.h"
+#include "graph/base/checked.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kIndex = 8;  // bytes of an index
+constexpr int64_t kSum = 4;    // of what sums are taken in, for 16 and 32 bits
+
+using Rows = RowsProblem<int64_t>;
+
+int64_t element_bytes(const KernelAt& kernel) { return std::max(bits(kernel.dtype), 8) / 8; }
+
+int64_t embedding(const KernelAt& kernel, const Rows& p, bool bags) {
+  const int64_t row = p.columns * element_bytes(kernel);
+  if (row < 1) return 0;
+  return embedding_backward_scratch(p.rows, kernel.written / row, p.columns, bags);
+}
+
+int64_t of_embedding(const KernelAt& kernel, const Rows& p, const Device&) {
+  return embedding(kernel, p, false);
+}
+int64_t of_bags(const KernelAt& kernel, const Rows& p, const Device&) {
+  return embedding(kernel, p, true);
+}
+int64_t of_index_put(const KernelAt&, const Rows& p, const Device&) {
+  return p.rows > 1 ? index_put_scratch(p.rows) : 0;
+}
+int64_t of_sort(const KernelAt& kernel, const Rows& p, const Device&) {
+  return sort_scratch(p.rows, p.columns, element_bytes(kernel));
+}
+int64_t of_layer_norm(const KernelAt& kernel, const Rows& p, const Device& device) {
+  return layer_norm_backward_scratch(p.rows, p.columns, element_bytes(kernel), device);
+}
+int64_t of_column_sum(const KernelAt& kernel, const Rows&, const Device& device) {
+  if (kernel.written < 1) return 0;
+  return reduction_workspace(kernel.read / kernel.written, kernel.written * 8 / bits(kernel.dtype),
+                             device);
+}
+// Forward: the result in the products' order, and before its bias is added. Backward: the result's
+// gradient in that order.
+int64_t of_deform_conv(const KernelAt& kernel, const Rows& p, const Device&) {
+  const int64_t columns = deform_conv_columns(p.rows, p.columns * element_bytes(kernel));
+  return columns + (kernel.pass == Pass::kForward ? 2 * kernel.written : kernel.read);
+}
+int64_t of_foreach_norm(const KernelAt&, const Rows& p, const Device&) {
+  return foreach_norm_scratch(p.rows, p.columns);
+}
+
+enum class When : uint8_t { kForward, kBackward, kAlways };
+
+struct ScratchRow {
+  std::string_view op;  // of the kernel
+  When when;
+  int64_t (*bytes)(const KernelAt& kernel, const Rows& problem, const Device& device);
+  std::string_view source;  // in PyTorch's aten/src/ATen/native, or in torchvision
+};
+
+constexpr ScratchRow kRows[] = {
+    {"embedding", When::kBackward, of_embedding, "cuda/Embedding.cu, EmbeddingBackwardKernel.cu"},
+    {"embedding_bag", When::kBackward, of_bags, "cuda/EmbeddingBag.cu, EmbeddingBackwardKernel.cu"},
+    {"index_put", When::kBackward, of_index_put, "cuda/Indexing.cu: index_put_with_sort_kernel"},
+    {"sort", When::kForward, of_sort, "cuda/Sort.cpp, SortStable.cu"},
+    {"layer_norm", When::kBackward, of_layer_norm, "cuda/layer_norm_kernel.cu"},
+    {"column_sum", When::kAlways, of_column_sum, "cuda/Reduce.cuh: global_memory_size()"},
+    {"deform_conv", When::kAlways, of_deform_conv,
+     "torchvision/csrc/ops/cuda/deform_conv2d_kernel.cu"},
+    {"foreach_norm", When::kAlways, of_foreach_norm, "cuda/ForeachReduceOp.cu"},
+};
+
+bool runs(const ScratchRow& row, const KernelAt& kernel) {
+  const bool forward = kernel.pass == Pass::kForward;
+  return kernel.op == row.op &&
+         (row.when == When::kAlways || forward == (row.when == When::kForward));
+}
+
+}  // namespace
+
+int64_t kernel_scratch(const KernelAt& kernel, const Device& device) {
+  if (const auto* attention = std::get_if<AttentionProblem<int64_t>>(&kernel.problem))
+    return attention_workspace(*attention, kernel.pass, kernel.dtype);
+  const auto* rows = std::get_if<Rows>(&kernel.problem);
+  if (!rows) return 0;
+  const auto* row =
+      std::ranges::find_if(kRows, [&](const ScratchRow& r) { return runs(r, kernel); });
+  return row == std::end(kRows) ? 0 : row->bytes(kernel, *rows, device);
+}
+
+// cuda/cub.cuh: DeviceRadixSort without double buffers; its histograms are some kilobytes.
+int64_t sort_pairs_scratch(int64_t n, int64_t key_bytes, int64_t value_bytes) {
+  return n * (key_bytes + value_bytes);
+}
+
+// A range of indices is sorted by the rows that they read; then each run of up to ten equal rows is
+// summed, in 32 bits, into a partial sum of its own: room is for as many as there can be.
+int64_t embedding_backward_scratch(int64_t n, int64_t touched, int64_t columns, bool bags) {
+  constexpr int64_t kFewIndices = 3072;  // are added one by one
+  constexpr int64_t kRowsOfPart = 10;    // NROWS_PER_THREAD
+  if (n < 1 || (!bags && n <= kFewIndices)) return 0;
+  const int64_t sorted = 2 * kIndex * n;  // and where each came from
+  const int64_t sorting = sorted + kIndex * n + sort_pairs_scratch(n, kIndex, kIndex);
+  const int64_t segments = std::min(n, touched), parts = n / kRowsOfPart + segments;
+  const int64_t summing =
+      sorted + kIndex * n + 2 * kIndex * segments + kIndex * parts + kSum * parts * columns;
+  return std::max(sorting, summing);
+}
+
+// Linear indices, sorted, with a range of where they came from, sorted along.
+int64_t index_put_scratch(int64_t n) {
+  return n < 1 ? 0 : 4 * kIndex * n + sort_pairs_scratch(n, kIndex, kIndex);
+}
+
+int64_t sort_scratch(int64_t rows, int64_t columns, int64_t element_bytes) {
+  constexpr int64_t kInPlace = 4096;  // should_use_small_sort()
+  constexpr int64_t kLong = 1'000'000, kFewRows = 128;
+  if (columns <= kInPlace) return 0;
+  const int64_t n = rows * columns;
+  if (rows == 1 || columns >= kLong)  // one row after the other
+    return kIndex * columns + sort_pairs_scratch(columns, element_bytes, kIndex);
+  if (rows < kFewRows)  // all of them with the row's number next to each index, before and after
+    return 2 * kIndex * n + element_bytes * n + sort_pairs_scratch(n, element_bytes, kIndex);
+  return kIndex * n + sort_pairs_scratch(n, element_bytes, kIndex);
+}
+
+int64_t layer_norm_backward_scratch(int64_t rows, int64_t columns, int64_t element_bytes,
+                                    const Device& device) {
+  constexpr int64_t kManyRows = 65536, kTile = 32, kMostParts = 32768;
+  const int64_t tiles = columns / kTile;
+  if (rows <= kManyRows || tiles < 1 || 2 * tiles >= device.sms) return 0;
+  const int64_t parts = std::min(rows / kTile, kMostParts / tiles);
+  return 2 * parts * columns * element_bytes + reduction_workspace(parts, columns, device);
+}
+
+int64_t deform_conv_columns(int64_t samples, int64_t bytes) {
+  constexpr int64_t kMostAtOnce = 32;  // kMaxParallelImgs
+  for (int64_t at_once = kMostAtOnce; at_once > 1; --at_once) {
+    if (samples % at_once == 0) return at_once * bytes;
+  }
+  return bytes;
+}
+
+// A number for each chunk of the largest, for every tensor.
+int64_t foreach_norm_scratch(int64_t tensors, int64_t largest) {
+  constexpr int64_t kChunk = 65536;  // MultiTensorApply.cuh
+  return tensors * ceil_divide(std::max<int64_t>(largest, 0), kChunk) * kSum;
+}
+
+}  // namespace plimsoll

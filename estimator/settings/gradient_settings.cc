@@ -1,0 +1,48 @@
+// What a training step does to gradients between its backward pass and the update.
+#include "estimator/settings/acts.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+#include "estimator/settings/values.h"
+#include "graph/base/setting.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kLargestNorm = 1e9;
+
+// A norm, or none.
+SettingValue clip_norm() {
+  SettingValue value;
+  value.type = SettingValue::Type::kNumber;
+  value.placeholder = "NORM";
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    into.recipe.clip_grad_norm.reset();
+    if (text == "none") return {};
+    const auto norm = parse_real(setting(row.name), text, 0, kLargestNorm);
+    if (!norm) return tl::make_unexpected(norm.error());
+    // Hugging Face's Trainer does not clip to a norm of 0.
+    if (*norm > 0) into.recipe.clip_grad_norm = *norm;
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    from.recipe.clip_grad_norm ? out.real(*from.recipe.clip_grad_norm) : out.null();
+  };
+  return value;
+}
+
+}  // namespace
+
+std::span<const SettingRow> gradient_settings() {
+  static const SettingRow rows[] = {
+      {.name = "clip-grad-norm",
+       .group = kTrainingGroup,
+       .help = "gradients are clipped to this norm before the update; or none",
+       .default_text = "none",
+       .value = clip_norm(),
+       .axis = SweepAxis::kKernels,
+       .acts = {updates, "nothing is updated in this mode"}},
+  };
+  return rows;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,21 @@
+// Where peft puts adapters in a family of models, by the names that people give it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+struct AdapterNames {
+  std::string targets{};  // by commas, where nobody names any; empty: all linear layers
+  // Names of layers that are slices of a stacked parameter, or of no layer of torch.nn: each with
+  // the end of that parameter's path. Several of one parameter: all of them or none, and its
+  // adapter has so many times the rank.
+  std::vector<std::pair<std::string, std::string>> stacked{};
+  // "all-linear" takes the classifier too: the class has no output embeddings that peft would
+  // spare.
+  bool head = false;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,113 @@
+#include "estimator/library/workspace/kernel_scratch.h"
+
+#include <doctest/doctest.h>
+
+#include "estimator/library/workspace/cublas.h"
+#include "estimator/library/workspace/reduction.h"
+#include "tests/support/requests.h"
+
+namespace plimsoll {
+namespace {
+
+Device scratch_card(int64_t sms) {
+  Device device;
+  device.sms = sms;
+  device.compute_capability = {8, 0};
+  return device;
+}
+
+KernelAt rows_kernel(const char* op, Pass pass, int64_t rows, int64_t columns, int64_t read,
+                     int64_t written) {
+  return {.pass = pass,
+          .op = op,
+          .read = read,
+          .written = written,
+          .problem = RowsProblem<int64_t>{rows, columns}};
+}
+
+CublasWorkspace products_of(const char* framework, int major) {
+  return cublas_workspace(*test::hwdb().framework(framework), {major, 0});
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of an embedding: partial sums in 32 bits, as many as there can be") {
+  // GPT-2's, 16 samples of 512 tokens; 131,072 tokens of a vocabulary of 128,000, features 4096.
+  CHECK(embedding_backward_scratch(8192, 8192, 768, false) == 28081560);
+  CHECK(embedding_backward_scratch(131072, 128000, 4096, false) == 2318219672);
+  // Few features: the sort takes more.
+  CHECK(embedding_backward_scratch(65536, 2, 8, false) == 40 * 65536);
+  // Few indices are added one by one, but not those of bags.
+  CHECK(embedding_backward_scratch(3072, 3072, 768, false) == 0);
+  CHECK(embedding_backward_scratch(3072, 3072, 768, true) == 10530200);
+  CHECK(embedding_backward_scratch(53248, 1000, 16, true) == 40 * 53248);
+  CHECK(embedding_backward_scratch(1, 1, 4, true) == 64);
+}
+
+TEST_CASE("indices that are put are sorted first") {
+  CHECK(index_put_scratch(0) == 0);
+  CHECK(index_put_scratch(20736) == 48 * 20736);  // Swin's windows of 12 x 12
+  CHECK(index_put_scratch(524288) == 25165824);   // 65,536 tokens to 8 experts each
+}
+
+TEST_CASE("a sort of up to 4096 is in place, longer ones take pairs") {
+  CHECK(sort_scratch(1, 4096, 4) == 0);
+  CHECK(sort_scratch(1, 1048576, 4) == 20971520);
+  CHECK(sort_scratch(16, 8192, 4) == 4194304);
+  CHECK(sort_scratch(256, 8192, 2) == 37748736);
+  CHECK(sort_scratch(2, 1000000, 4) == 20000000);  // one row after the other
+}
+
+TEST_CASE("a layer norm of many short rows adds partial sums of its weights' gradients") {
+  const Device a100 = scratch_card(108), h100 = scratch_card(132);
+  // Swin-T's first stage at batch 256: 10,922 parts of 96.
+  CHECK(layer_norm_backward_scratch(802816, 96, 4, a100) ==
+        8388096 + reduction_workspace(10922, 96, a100));
+  CHECK(layer_norm_backward_scratch(200704, 192, 4, h100) ==
+        8388096 + reduction_workspace(5461, 192, h100));
+  CHECK(layer_norm_backward_scratch(65536, 96, 4, a100) == 0);
+  CHECK(layer_norm_backward_scratch(100000, 2048, 4, a100) == 0);  // wide rows
+}
+
+TEST_CASE("a deformable convolution has columns of as many samples as divide the batch") {
+  constexpr int64_t kOne = 256 * 9 * 64 * 64 * 4;
+  CHECK(deform_conv_columns(16, kOne) == 603979776);
+  CHECK(deform_conv_columns(64, kOne) == 32 * kOne);
+  CHECK(deform_conv_columns(37, kOne) == kOne);
+}
+
+TEST_CASE("norms of lists have a number for each chunk of the largest tensor") {
+  CHECK(foreach_norm_scratch(300, 131072000) == 2400000);
+  CHECK(foreach_norm_scratch(1, 1) == 4);
+  CHECK(foreach_norm_scratch(2, 65537) == 16);
+}
+
+TEST_CASE("kernels take scratch by their rows") {
+  const Device device = scratch_card(108);
+  // 8192 tokens of 50,257: at most 8192 rows of 768 are written.
+  const int64_t g = int64_t{8192} * 768 * 4;
+  CHECK(kernel_scratch(rows_kernel("embedding", Pass::kBackward, 8192, 768, g, g), device) ==
+        28081560);
+  CHECK(kernel_scratch(rows_kernel("embedding", Pass::kForward, 8192, 768, g, g), device) == 0);
+  CHECK(kernel_scratch(rows_kernel("index_put", Pass::kBackward, 4096, 8, 0, 0), device) ==
+        48 * 4096);
+  CHECK(kernel_scratch(rows_kernel("column_sum", Pass::kBackward, 1, 768, 8192 * 3072, 3072),
+                       device) == reduction_workspace(8192, 768, device));
+  // Forward: columns and the result twice; backward the result's gradient once.
+  CHECK(kernel_scratch(rows_kernel("deform_conv", Pass::kForward, 4, 100, 0, 64), device) ==
+        1600 + 128);
+  CHECK(kernel_scratch(rows_kernel("deform_conv", Pass::kBackward, 4, 100, 64, 7), device) ==
+        1600 + 64);
+  CHECK(kernel_scratch(rows_kernel("relu", Pass::kForward, 1, 8192, g, g), device) == 0);
+}
+
+TEST_CASE("products have 32 MiB from compute capability 9 on, and give them back since 2.15") {
+  CHECK(products_of("pytorch-2.8", 8).bytes == 8519680);
+  for (const int major : {9, 10, 12}) CHECK(products_of("pytorch-2.8", major).bytes == 32 << 20);
+  CHECK(products_of("pytorch-2.8", 12).stays);
+  CHECK(products_of("pytorch", 12).stays);  // no release is named
+  CHECK_FALSE(products_of("pytorch-2.15", 8).stays);
+  CHECK(products_of("pytorch-1.13", 9).bytes == 0);
+}
+
+}  // namespace plimsoll

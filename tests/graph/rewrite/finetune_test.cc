@@ -1,0 +1,69 @@
+#include "graph/rewrite/finetune.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "graph/family/family.h"
+#include "graph/json/reader.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kSmallMixtral =
+    R"({"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "num_local_experts": 4,
+        "vocab_size": 128})";
+
+struct Adapted {
+  Result<FinetuneReport> report = FinetuneReport{};
+  std::map<std::string, std::string> shapes;  // of adapters, by name
+};
+
+Adapted adapt_small(const std::string& targets, double dropout = 0) {
+  Diagnostics warnings;
+  auto model =
+      load_family_model(*read_json(kSmallMixtral, "config.json"), "config.json", {}, warnings);
+  REQUIRE(model);
+  Graph& graph = model->config.networks.front().graph;
+  Adapted adapted;
+  Finetune finetune{.kind = FinetuneKind::kLora, .dropout = dropout, .targets = targets};
+  adapted.report = add_adapters(graph, finetune, DType::kBFloat16, model->lora);
+  for (const Tensor& t : graph.tensors) {
+    if (t.name.find("lora_") == std::string::npos || t.kind != TensorKind::kParameter) continue;
+    std::string shape;
+    for (const Dim& d : *t.shape) shape += (shape.empty() ? "" : "x") + d.text();
+    adapted.shapes[t.name] = shape;
+  }
+  return adapted;
+}
+
+}  // namespace
+
+// As peft 0.21 names and shapes them: rank 8, twice that where two layers are one parameter.
+TEST_CASE("adapters of experts stand beside the stacked parameters, of all experts together") {
+  const Adapted all = adapt_small("all-linear");
+  REQUIRE(all.report);
+  CHECK(all.report->adapters == 4);
+  CHECK(all.report->stacked == 3);
+  const std::string mlp = "model.layers.0.mlp.";
+  CHECK(all.shapes.at(mlp + "experts.gate_up_proj.lora_A.weight") == "64x64");
+  CHECK(all.shapes.at(mlp + "experts.gate_up_proj.lora_B.weight") == "192x64");
+  CHECK(all.shapes.at(mlp + "experts.down_proj.lora_A.weight") == "32x96");
+  CHECK(all.shapes.at(mlp + "experts.down_proj.lora_B.weight") == "64x32");
+  CHECK(all.shapes.at(mlp + "gate.weight.lora_A.weight") == "8x64");
+  CHECK(all.shapes.at(mlp + "gate.weight.lora_B.weight") == "4x8");
+  const Adapted some = adapt_small("q_proj,w2");
+  CHECK(some.report->adapters == 1);
+  CHECK(some.report->stacked == 1);
+}
+
+TEST_CASE("adapters of part of a parameter are refused, and dropout of experts' adapters") {
+  CHECK(adapt_small("w1").report.error().front().code == "E265");
+  CHECK(adapt_small("w1,w3").report);
+  CHECK(adapt_small("all-linear", .1).report.error().front().code == "E265");
+  CHECK(adapt_small("q_proj,v_proj", .1).report);
+  CHECK(adapt_small("gate_proj").report.error().front().code == "E263");
+}
+
+}  // namespace plimsoll

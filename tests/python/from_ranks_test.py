@@ -1,0 +1,149 @@
+"""from_step(world_size=N): a rank's own sharded code. Needs torch with CUDA, without a card; the figures are those of PyTorch's own code on a
+fake process group, followed storage by storage by another program (torch 2.15)."""
+import functools
+import gzip
+import importlib.util
+import json
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import plimsoll
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+if HAS_TORCH:
+    import torch
+
+    HAS_TORCH = torch.version.cuda is not None and torch.distributed.is_available()
+HAS_TRANSFORMERS = HAS_TORCH and importlib.util.find_spec("transformers") is not None
+
+
+def rounded(size):
+    return -(-size // 512) * 512
+
+
+def record_of(model):
+    return json.loads(gzip.decompress(Path(model.path).read_bytes()))
+
+
+def figures_of(model):
+    """(bytes alive between steps, most bytes alive, collectives)."""
+    record = record_of(model)
+    storages = record["storages"]
+    live = sum(rounded(row[0]) for row in storages if row[2])
+    stays = best = None
+    for kind, what, phase, node in record["events"]:
+        if stays is None and (kind, phase, node) != ("+", "forward", -1):
+            stays = best = live
+        if kind in "+-":
+            live += rounded(storages[what][0]) * (1 if kind == "+" else -1)
+            best = live if best is None else max(best, live)
+    return stays, best, len(record["collectives"])
+
+
+def llama(plan, mixed=False, keep=False, checkpoint=False):
+    """Two blocks of a LLaMA, shared by eight ranks, as their programs do it."""
+    def program():
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy, fully_shard
+        from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        from transformers import LlamaConfig, LlamaForCausalLM
+        mesh = init_device_mesh("cuda", (8,))
+        heads = 8 if plan == "tp" else 4
+        network = LlamaForCausalLM(LlamaConfig(hidden_size=128, intermediate_size=512, num_hidden_layers=2, num_attention_heads=heads, num_key_value_heads=heads,
+                                               vocab_size=500, tie_word_embeddings=False, attn_implementation="sdpa", use_cache=False))
+        if checkpoint:
+            network.gradient_checkpointing_enable({"use_reentrant": False})
+        blocks = list(network.model.layers)
+        if plan == "fsdp2":
+            policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if mixed else MixedPrecisionPolicy()
+            for part in (*blocks, network):
+                fully_shard(part, mesh=mesh, mp_policy=policy, **({"reshard_after_forward": not keep} if part is not network else {}))
+        elif plan == "fsdp1":
+            network = FullyShardedDataParallel(
+                network, auto_wrap_policy=functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(blocks[0])}), use_orig_params=True, device_id=0,
+                mixed_precision=MixedPrecision(torch.bfloat16, torch.float32, torch.bfloat16) if mixed else None)
+        else:
+            columns = {f"self_attn.{name}_proj": ColwiseParallel() for name in "qkv"} | {f"mlp.{name}_proj": ColwiseParallel() for name in ("gate", "up")}
+            for block in blocks:
+                parallelize_module(block, mesh, {**columns, "self_attn.o_proj": RowwiseParallel(), "mlp.down_proj": RowwiseParallel()})
+        update = torch.optim.AdamW(network.parameters(), foreach=plan != "tp")
+
+        def step(ids):
+            loss = network(input_ids=ids, labels=ids).loss
+            loss.backward()
+            del loss
+            update.step()
+            update.zero_grad()
+        return step
+    return program
+
+
+IDS = 1024  # bytes of the batch, which the other program does not count between steps
+# (plan, options, bytes that stay, peak, collectives)
+FIGURES = [("fsdp2", {}, 988672, 8212992, 8), ("fsdp2", {"mixed": True, "keep": True}, 988672, 5483008, 6),
+           ("fsdp1", {}, 1311744, 8204288, 8), ("fsdp1", {"mixed": True, "checkpoint": True}, 1311744, 3867136, 8), ("tp", {}, 2331136, 4491264, 14)]
+
+
+@unittest.skipUnless(HAS_TRANSFORMERS, "no torch with CUDA, or no transformers")
+class OfPrograms(unittest.TestCase):
+    def test_allocates_what_pytorch_does(self):
+        ids = torch.zeros(2, 64, dtype=torch.long)
+        # That program listens to gradients that meet, and does not take it back.
+        with mock.patch("plimsoll._record_run.added_in_place", lambda events, places, sums, sizes: (list(events), list(places), lambda number: number)):
+            for plan, options, stays, peak, collectives in FIGURES:
+                with self.subTest(plan=plan, **options):
+                    model = plimsoll.from_step(llama(plan, **options), (ids,), {}, world_size=8, capability=(9, 0))
+                    self.assertEqual(figures_of(model), (stays + IDS, peak, collectives))
+
+
+@unittest.skipUnless(HAS_TORCH, "no torch with CUDA")
+class OfRanks(unittest.TestCase):
+    def sharded(self, shape, names):
+        def program():
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import fully_shard
+            network = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4)))
+            mesh = init_device_mesh("cuda", shape, mesh_dim_names=names)
+            for part in (*network, network):
+                fully_shard(part, mesh=mesh)
+            update = torch.optim.SGD(network.parameters(), lr=0.1)
+
+            def step(x):
+                network(x).pow(2).mean().backward()
+                torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+                update.step()
+                update.zero_grad()
+            return step
+        return program
+
+    def test_collectives_are_priced_by_the_links(self):
+        model = plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), world_size=8)
+        self.assertEqual(record_of(model)["groups"], [["fsdp", 1, 8]])
+        fast = model.estimate(gpu="a100-sxm4-80gb", batch=64).to_dict()["result"]
+        self.assertEqual(fast["parallel"]["axes"], {"fsdp": 8})
+        slow = model.estimate(gpu="a100-sxm4-80gb", batch=64, link="pcie-4-x16").to_dict()["result"]
+        self.assertGreater(slow["time"]["communication_ns"], fast["time"]["communication_ns"])
+        self.assertGreater(fast["time"]["communication_ns"], 0)
+        self.assertEqual(slow["memory"]["live_peak_bytes"], fast["memory"]["live_peak_bytes"])
+
+    def test_groups_lie_along_axes(self):
+        model = plimsoll.from_step(self.sharded((2, 4), ("replicate", "shard")), (torch.randn(16, 256),), {}, world_size=8, rank=5)
+        record = record_of(model)
+        self.assertEqual(record["world"], [8, 5])
+        self.assertIn(["fsdp", 1, 4], record["groups"])
+        self.assertIn(["dp", 4, 2], record["groups"])
+        self.assertEqual(model.estimate(gpu="a100-sxm4-80gb").to_dict()["result"]["parallel"]["axes"], {"fsdp": 4, "dp": 2})
+
+    def test_holds_for_its_ranks_alone(self):
+        model = plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), {}, world_size=8)
+        with self.assertRaises(plimsoll.InputError) as raised:
+            model.estimate(gpu="a100-sxm4-80gb", gpus=4)
+        self.assertEqual(raised.exception.code, "E283")
+        with self.assertRaises(ValueError):
+            plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), {}, world_size=8, rank=8)
+
+
+if __name__ == "__main__":
+    unittest.main()
