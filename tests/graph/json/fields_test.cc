@@ -145,7 +145,7 @@ TEST_CASE("a schema takes what is written and refuses what is not") {
   CHECK(fault(kText) == "");
   CHECK(fault(changed("\"city\":null", "\"city\":\"Bath\",\"rooms\":3")) == "");
   CHECK(fault(changed("\"price\"", "\"rent\"")) == "");
-  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& change : std::vector<std::pair<std::string, std::string>>{
            {"\"street\":\"High St\",", ""},
            {"\"High St\"", "null"},
            {"\"city\":null", "\"city\":null,\"rooms\":null"},
@@ -161,9 +161,9 @@ TEST_CASE("a schema takes what is written and refuses what is not") {
            {",\"price\":7", ""},
            {"\"price\":7", "\"price\":7,\"rent\":7"},
            {"\"price\":7", "\"price\":7,\"more\":1"}}) {
-    CAPTURE(from);
-    CAPTURE(to);
-    CHECK(fault(changed(from, to)) != "");
+    CAPTURE(change.first);
+    CAPTURE(change.second);
+    CHECK(fault(changed(change.first, change.second)) != "");
   }
 }
 
