@@ -84,7 +84,7 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     base = _base(axes)
     recorder = _Recorder(step, arguments, axes, capability, (world_size, rank) if world_size > 1 else None)
     if not base:
-        return StepModel(recorder.record({}, [{}], None))
+        return StepModel(recorder.record(_base(_axes(arguments, None)), [{}], None, fixed="no size is named that may change"))
     at = points(base)
     recorder.run(at[0])  # what fails there is said as it is
     try:

@@ -1,6 +1,7 @@
 """What a step does, operator by operator: storages born and gone, calls with their operands, what autograd keeps."""
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import Any
 
@@ -110,6 +111,7 @@ class Trace(TorchDispatchMode):
     def __init__(self, storages: Storages, modules: ModuleStack, values: Values, collectives: Any = None) -> None:
         super().__init__()
         self.collectives = collectives
+        self.deaf = False  # to what the recorder itself does
         self.storages, self.modules, self.values = storages, modules, values
         self.nodes: list[tuple[str, str]] = []
         self.sums: list[tuple[int, int | None, int | None]] = []
@@ -121,6 +123,8 @@ class Trace(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.deaf or not _makes_something(operator):
+            return self.values.run(operator, args, kwargs)
         if any(is_wrapper(kind) for kind in types):  # it comes down to the tensors that it is made of first
             return NotImplemented
         storages = self.storages
@@ -163,7 +167,7 @@ class Trace(TorchDispatchMode):
 
     def _launches(self, operator: Any, operands: list[Any], results: list[Any]) -> bool:
         name = operator._schema.name.partition("::")[2]
-        if name in _NO_LAUNCH or operator.is_view or not (results or operator._schema.is_mutable):  # prim::device looks alone
+        if name in _NO_LAUNCH or operator.is_view:
             return False
         return any(t.device.type == "cuda" for t in [*operands, *results])
 
@@ -205,6 +209,13 @@ class Trace(TorchDispatchMode):
                 self.sums.append((events, number(result), number(older)))
         elif operator in _INTO_ZEROS:
             self.sums.append((events, number(result), number(args[0])))
+
+
+@functools.cache
+def _makes_something(operator: Any) -> bool:
+    """Or writes it; prim::device looks alone, and reading a number waits for the device."""
+    schema = operator._schema
+    return schema.is_mutable or schema.name.startswith(("c10d::", "aten::_local_scalar_dense")) or any("Tensor" in str(result.type) for result in schema.returns)
 
 
 def _mutated(operator: Any, operands: list[Any]) -> list[Any]:
@@ -265,4 +276,8 @@ class Kept:
         storages = self.trace.storages
         for number in storages.numbers([tensor]):
             self.keeper.setdefault(number, len(self.trace.nodes) - 1)
-        return tensor.detach()  # itself it would hold the node that keeps it
+        self.trace.deaf = True
+        try:
+            return tensor.detach()  # itself it would hold the node that keeps it
+        finally:
+            self.trace.deaf = False

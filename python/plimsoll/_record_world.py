@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.utils._pytree import tree_leaves
 
+from . import _record_reducer
 from ._record_card import Event, Stream
 
 # An operator of c10d or of its functional form -> the collective, and whose bytes are told: of what each rank sends, or has behind a gather.
@@ -27,7 +28,7 @@ _KINDS = {
 
 
 # Whose code tells ranks something -> the axis that they lie along, and the next one where that is another group's (HSDP).
-_CALLERS = {"/torch/distributed/fsdp/": "fsdp", "/torch/nn/parallel/": "dp", "/torch/distributed/pipelining/": "pp", "/torch/distributed/tensor/": "tp",
+_CALLERS = {"/torch/distributed/fsdp/": "fsdp", "/plimsoll/_record_reducer.py": "dp", "/torch/nn/parallel/": "dp", "/torch/distributed/pipelining/": "pp", "/torch/distributed/tensor/": "tp",
             "/torch/distributed/optim/": "fsdp"}
 _AXES = {"fsdp": ("fsdp", "dp"), "dp": ("dp",), "pp": ("pp",), "tp": ("tp", "cp", "ep")}
 
@@ -40,6 +41,7 @@ def enter(ranks: int, rank: int) -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
     dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=ranks)
+    _record_reducer.stand_in()
     nothing: Any = lambda *_, **__: None  # noqa: E731
     for module in (dist, dist.distributed_c10d):
         module.init_process_group = module.destroy_process_group = module.barrier = nothing

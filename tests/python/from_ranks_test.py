@@ -38,7 +38,7 @@ def figures_of(model):
         if kind in "+-":
             live += rounded(storages[what][0]) * (1 if kind == "+" else -1)
             best = live if best is None else max(best, live)
-    return stays, best, len(record["collectives"])
+    return stays, best, len(record.get("collectives", []))
 
 
 def llama(plan, mixed=False, keep=False, checkpoint=False):
@@ -135,6 +135,34 @@ class OfRanks(unittest.TestCase):
         self.assertIn(["fsdp", 1, 4], record["groups"])
         self.assertIn(["dp", 4, 2], record["groups"])
         self.assertEqual(model.estimate(gpu="a100-sxm4-80gb").to_dict()["result"]["parallel"]["axes"], {"fsdp": 4, "dp": 2})
+
+    def test_ddp_sums_its_buckets(self):
+        def program(views, wrapped=True):
+            network = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
+            whole = network
+            if wrapped:
+                whole = torch.nn.parallel.DistributedDataParallel(network, device_ids=[0], gradient_as_bucket_view=views)
+            update = torch.optim.SGD(network.parameters(), lr=0.1)
+
+            def step(x):
+                whole(x).pow(2).mean().backward()
+                update.step()
+                update.zero_grad()
+            return step
+
+        x = (torch.randn(16, 256),)
+        alone = plimsoll.from_step(program(False, wrapped=False), x, {})
+        copies, views = (plimsoll.from_step(functools.partial(program, which), x, {}, world_size=8) for which in (False, True))
+        bytes_of_gradients = sum(4 * (a * b + b) for a, b in ((256, 1024), (1024, 256), (256, 8)))
+        record = record_of(copies)
+        self.assertEqual(record["groups"], [["dp", 1, 8]])
+        self.assertEqual({kind for kind, *_ in record["collectives"]}, {"all_reduce"})
+        # The last layers' gradients fill the first bucket, of 1 MiB; what is behind it is in the next.
+        sums = [size for _, _, size in record["collectives"]]
+        self.assertEqual((len(sums), sum(sums)), (2, bytes_of_gradients))
+        self.assertEqual(figures_of(copies)[0], figures_of(alone)[0] + sum(map(rounded, sums)))
+        self.assertEqual(figures_of(copies)[1], figures_of(alone)[1] + sum(map(rounded, sums)))
+        self.assertLess(figures_of(views)[1], figures_of(copies)[1])
 
     def test_holds_for_its_ranks_alone(self):
         model = plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), {}, world_size=8)
