@@ -42,9 +42,10 @@ Result<void> check_compiler(const Platform& platform) {
   if (!reaches(framework, framework.compiles_since)) {
     return error("E116",
                  fmt::format("{}: {} has no such compiler", setting("compile"), framework.id), {},
-                 "torch.compile is of PyTorch 2.0 and later");
+                 "torch.compile is of PyTorch 2.0 and later, XLA's clusters of TensorFlow 1.15");
   }
-  if (platform.device.compute_capability < ComputeCapability{7, 0}) {
+  if (framework.framework == "pytorch" &&
+      platform.device.compute_capability < ComputeCapability{7, 0}) {
     return error("E116", fmt::format("{}: {} is too old for Triton, which makes the kernels of "
                                      "torch.compile from compute capability 7.0 on",
                                      setting("compile"), platform.device.id));
