@@ -293,11 +293,12 @@ bool Forward::is_filled_here(const Node& node, TensorId out) const {
 
 Result<void> Forward::checkpoint(const std::string& which) {
   if (which == "none") return {};
-  blocks_ = which == "mirror" ? mirrored_runs(graph_)
-                              : parallel::units_below(graph_, which == "blocks" ? "" : which);
+  blocks_ = which == "mirror"   ? mirrored_runs(graph_)
+            : which == "blocks" ? parallel::units_below(graph_, "")
+                                : parallel::units_called(graph_, which);
   if (!blocks_.empty()) return {};
   const std::string help =
-      fmt::format("{} takes none, blocks, mirror, or a module's path, as 'estimate {}' lists them",
+      fmt::format("{} takes none, blocks, mirror, or modules' paths, as 'estimate {}' lists them",
                   setting("checkpoint"), setting("json"));
   if (which == "blocks")
     return error("E261", "the file names no repeated modules to checkpoint", {}, help);
