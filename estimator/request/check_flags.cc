@@ -42,9 +42,10 @@ Result<void> check_compiler(const Platform& platform) {
   if (!reaches(framework, framework.compiles_since)) {
     return error("E116",
                  fmt::format("{}: {} has no such compiler", setting("compile"), framework.id), {},
-                 "torch.compile needs PyTorch 2.0 or later");
+                 "torch.compile needs PyTorch 2.0 or later, XLA's clusters TensorFlow 1.15");
   }
-  if (platform.device.compute_capability < ComputeCapability{7, 0}) {
+  if (framework.framework == "pytorch" &&
+      platform.device.compute_capability < ComputeCapability{7, 0}) {
     return error("E116", fmt::format("{}: {} is too old; torch.compile generates kernels with "
                                      "Triton, which needs compute capability 7.0",
                                      setting("compile"), platform.device.id));

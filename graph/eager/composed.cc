@@ -11,6 +11,8 @@ Value number(Machine& m, const Value& like) { return m.host(like.dtype(), {}); }
 
 }  // namespace
 
+bool composes(const Machine& m) { return m.policy().composes_functions && !m.recipe().compiled; }
+
 Value composed_gelu(Machine& m, const Value& x) {
   const Value scaled = div(m, x, number(m, x));
   Value part = unary(m, "erf", scaled, Keeps::kInput, "erf keeps its input", 8);

@@ -7,6 +7,9 @@ namespace plimsoll::eager {
 
 class Machine;
 
+// Whether they run so: a compiler makes one kernel of each.
+bool composes(const Machine& m);
+
 // x * 0.5 * (1 + erf(x / sqrt(2))): google-research/bert, modeling.py, gelu().
 Value composed_gelu(Machine& m, const Value& x);
 

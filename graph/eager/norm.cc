@@ -88,7 +88,7 @@ Value batch_norm(Machine& m, const Value& given, const Value& scale, const Value
 }
 
 Value layer_norm(Machine& m, const Value& x, const Value& scale, const Value& bias, size_t axis) {
-  if (m.policy().composes_functions) return composed_layer_norm(m, x, scale, bias, axis);
+  if (composes(m)) return composed_layer_norm(m, x, scale, bias, axis);
   Shape rows = x.sizes();
   for (size_t i = axis; i < rows.size(); ++i) rows[i] = 1;
   return normalize(m, "layer_norm", as_norms_read(m, x), as_norms_read(m, scale),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/base/among.h"
+#include "graph/eager/composed.h"
 #include "graph/eager/ops.h"
 #include "graph/ir/optimizer.h"
 
@@ -171,7 +172,7 @@ class Updater {
 
   // Frameworks whose update is one operator for each parameter, in place.
   void run_as_one() {
-    if (m_.policy().composes_functions && !has_operator()) return run_composed();
+    if (composes(m_) && !has_operator()) return run_composed();
     for (Group& group : groups_of()) {
       const auto states = static_cast<int>(group.rule->states.size());
       const UpdatePass pass{.read = 2, .written = 1, .states = true, .flop = 2 + 5 * states};

@@ -93,8 +93,7 @@ Values unary(Lowering& l, Keeps own, std::string_view rule) {
   if (!l.in(0).on_device()) return {l.m.host(l.out_dtype(0), l.out_shape(0))};
   const std::string op = spelled(l.node().op);
   const bool in_place = l.node().notes.in_place != 0;
-  if (l.m.policy().composes_functions && l.node().op == "Gelu")
-    return {eager::composed_gelu(l.m, l.in(0))};
+  if (eager::composes(l.m) && l.node().op == "Gelu") return {eager::composed_gelu(l.m, l.in(0))};
   return {eager::unary(l.m, op, l.in(0), keeps, rule, flop_of(l.node().op), in_place)};
 }
 

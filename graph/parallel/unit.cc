@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "graph/base/glob.h"
+#include "graph/base/text.h"
 #include "graph/ir/module_path.h"
 
 namespace plimsoll::parallel {
@@ -37,6 +39,29 @@ std::set<std::string_view> numbered_modules(const Graph& graph, std::string_view
   return modules;
 }
 
+// In the order of the graph; what two have in common is the first one's.
+void put_apart(const Graph& graph, std::vector<Unit>& units) {
+  std::ranges::sort(units, {}, &Unit::first);
+  for (size_t i = 1; i < units.size(); ++i)
+    units[i].first = std::max(units[i].first, units[i - 1].last);
+  std::erase_if(units, [](const Unit& u) { return u.first >= u.last; });
+  find_weights(graph, units);
+}
+
+// A path itself, or the outermost modules that a pattern matches.
+std::set<std::string_view> paths_called(const Graph& graph, std::string_view pattern) {
+  if (pattern.find_first_of("*?") == pattern.npos) return {pattern};
+  std::set<std::string_view> paths;
+  for (const Node& node : graph.nodes) {
+    const std::string_view module = node.module;
+    for (size_t end = module.find('.'); !module.empty(); end = module.find('.', end + 1)) {
+      if (matches(pattern, module.substr(0, end))) paths.insert(module.substr(0, end));
+      if (end == module.npos || paths.contains(module.substr(0, end))) break;
+    }
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::vector<Unit> units_below(const Graph& graph, std::string_view path) {
@@ -53,11 +78,21 @@ std::vector<Unit> units_below(const Graph& graph, std::string_view path) {
   }
   std::vector<Unit> units;
   for (auto& [module, unit] : found) units.push_back(std::move(unit));
-  std::ranges::sort(units, {}, &Unit::first);
-  for (size_t i = 1; i < units.size(); ++i)
-    units[i].first = std::max(units[i].first, units[i - 1].last);
-  std::erase_if(units, [](const Unit& u) { return u.first >= u.last; });
-  find_weights(graph, units);
+  put_apart(graph, units);
+  return units;
+}
+
+std::vector<Unit> units_called(const Graph& graph, std::string_view list) {
+  std::vector<Unit> units;
+  for (const std::string_view part : split(list, ',')) {
+    const std::set<std::string_view> paths = paths_called(graph, part);
+    const size_t before = units.size();
+    for (const std::string_view path : paths) {
+      for (Unit& unit : units_below(graph, path)) units.push_back(std::move(unit));
+    }
+    if (units.size() == before) return {};
+  }
+  put_apart(graph, units);
   return units;
 }
 

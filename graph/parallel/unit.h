@@ -23,6 +23,11 @@ struct Unit {
 // Units do not overlap. Empty where nothing is called so. Cost: linear in nodes.
 std::vector<Unit> units_below(const Graph& graph, std::string_view path);
 
+// The units of a list of paths, "blocks.0,blocks.1" or "blocks.?", where a star stands for any
+// characters and a question mark for one (graph/base/glob.h). Empty where one of them is nobody's.
+// Cost: paths times nodes.
+std::vector<Unit> units_called(const Graph& graph, std::string_view list);
+
 // Fills in the weights of units that do not overlap, and returns the unit around them: all nodes,
 // and the weights that none of the units has for itself. Cost: linear in the graph.
 Unit find_weights(const Graph& graph, std::vector<Unit>& units);

@@ -308,14 +308,15 @@ Result<void> Forward::checkpoint(const std::string& which) {
   if (which == "none") return {};
   const int64_t step = nth_block(which).value_or(0);
   blocks_ = which == "mirror" ? mirrored_runs(graph_)
-                              : parallel::units_below(graph_, step > 0 ? "" : which);
+            : step > 0        ? parallel::units_below(graph_, "")
+                              : parallel::units_called(graph_, which);
   for (size_t i = blocks_.size(); i > 0 && step > 1; --i) {
     if (static_cast<int64_t>(i) % step != 0)
       blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
   }
   if (!blocks_.empty()) return {};
   const std::string help = fmt::format(
-      "{} takes none, blocks, blocks/2 for every second one, mirror, or a module's path, as "
+      "{} takes none, blocks, blocks/2 for every second one, mirror, or modules' paths, as "
       "'estimate {}' lists them",
       setting("checkpoint"), setting("json"));
   if (step > 0) return error("E261", "the file names no repeated modules to checkpoint", {}, help);

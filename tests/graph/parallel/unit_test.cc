@@ -43,6 +43,14 @@ TEST_CASE("units: numbered layers are no blocks, and a module may be named itsel
   CHECK(units_below(graph, "feature").empty());
 }
 
+TEST_CASE("units: some of the modules, by a list of paths or a pattern of them") {
+  const Graph graph = chain({"stem.conv", "h.0.a", "h.1.a", "h.1.b", "h.2.a", "h.10.a", "head"});
+  CHECK(shown(units_called(graph, "h.2,h.0")) == "h.0 1-2; h.2 4-5; ");
+  CHECK(shown(units_called(graph, "h.?")) == "h.0 1-2; h.1 2-4; h.2 4-5; ");
+  CHECK(shown(units_called(graph, "h.1*")) == "h.1 2-4; h.10 5-6; ");
+  CHECK(units_called(graph, "h.0,h.7").empty());
+}
+
 TEST_CASE("units: what a later module begins inside an earlier one stays there") {
   const Graph graph = chain({"h.0.a", "h.1.a", "h.0.b", "h.1.b"});
   CHECK(shown(units_below(graph, "")) == "h.0 0-3; h.1 3-4; ");
