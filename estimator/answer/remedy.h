@@ -10,8 +10,8 @@
 namespace plimsoll {
 
 struct Remedy {
-  std::string settings;
-  std::string effect;  // "largest safe batch"
+  std::string settings{};
+  std::string effect{};  // "largest safe batch"
   Verdict verdict = Verdict::kDoesNotFit;
   int64_t device_bytes = 0;
   Range device_range;
