@@ -115,8 +115,8 @@ Result<Request> to_request(const GivenSettings& given) {
     if (auto read = row->value.read(*row, text, request); !read)
       return tl::make_unexpected(read.error());
   }
-  if (auto taken = take_trainer_defaults(given, request); !taken)
-    return tl::make_unexpected(taken.error());
+  if (auto read = take_trainer_defaults(given, request); !read)
+    return tl::make_unexpected(read.error());
   if (auto whole = combine(request); !whole) return tl::make_unexpected(whole.error());
   return request;
 }

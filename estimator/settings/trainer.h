@@ -1,5 +1,5 @@
-// Programs that train models, and what they do where their users say nothing. What no
-// setting stands for (losses in chunks, activations kept by operator) are not among them.
+// Programs that train models, and what they do where their users say nothing, as far as settings
+// stand for it: not losses in chunks, nor activations kept by operator.
 #pragma once
 
 #include <span>
