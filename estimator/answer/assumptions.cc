@@ -9,6 +9,7 @@
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 #include "estimator/settings/acts.h"
+#include "estimator/settings/trainer.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {
@@ -38,6 +39,20 @@ std::string precision_text(const AssumedHere& here) {
 
 std::string optimizer_text(const AssumedHere& here) {
   return fmt::format("the {} optimizer", here.scope.model.recipe.optimizer->name);
+}
+
+// What a trainer does that others do not.
+std::string clip_text(const AssumedHere& here) {
+  const Request& request = here.scope.request;
+  if (!request.trainer || !request.recipe.clip_grad_norm) return "";
+  return fmt::format("gradients are clipped, as {} does", request.trainer->program);
+}
+
+std::string checkpoint_text(const AssumedHere& here) {
+  const Request& request = here.scope.request;
+  if (!request.trainer || request.recipe.checkpoint == "none") return "";
+  return fmt::format("blocks run again in the backward pass, as {} has it",
+                     request.trainer->program);
 }
 
 std::string framework_text(const AssumedHere& here) {
@@ -103,6 +118,8 @@ void add_sizes(const AssumedHere& here, std::vector<Assumption>& all) {
 constexpr AssumptionRow kRows[] = {{"batch", "N", batch_text},
                                    {"precision", "NAME", precision_text, "amp-bf16"},
                                    {"optimizer", "NAME", optimizer_text, "adamw"},
+                                   {"checkpoint", "none", checkpoint_text},
+                                   {"clip-grad-norm", "none", clip_text},
                                    {"image", "N", image_text},
                                    {"framework", "NAME", framework_text},
                                    {"reserve", "1GiB", memory_text},

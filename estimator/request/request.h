@@ -121,6 +121,8 @@ struct ProgramRequest {
   bool operator==(const ProgramRequest&) const = default;
 };
 
+struct TrainerRow;  // estimator/settings/trainer.h
+
 struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   Recipe recipe;
   bool strict = false;
@@ -130,6 +132,8 @@ struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   bool minimum = false;  // fill MemoryEstimate::minimum_bytes: some ten replays more
   // Settings that the user gave, by name: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
+  // Whose defaults hold where no setting is given; null: nobody's.
+  const TrainerRow* trainer = nullptr;
   std::string defaults;  // the user's own that were taken, and whence: for the basis
   std::set<std::string, std::less<>> by_default;  // their names
   bool operator==(const Request&) const = default;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "estimator/settings/agreement.h"
+#include "estimator/settings/trainer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
@@ -42,6 +43,17 @@ Result<void> check_entry(const SettingRow& row, const std::string& text, Entries
   const auto [at, added] = seen.insert({{row.name, pair->first}, pair->second});
   if (added || at->second == pair->second) return {};
   return given_twice(setting_entry(row.name, shortened(pair->first, 60)), at->second, pair->second);
+}
+
+// What the trainer does, of settings that are not given.
+Result<void> take_trainer_defaults(const GivenSettings& given, Request& request) {
+  if (!request.trainer) return {};
+  for (const TrainerDefault& one : request.trainer->defaults) {
+    const SettingRow* row = find_setting(one.setting);
+    if (!row || given.has(one.setting)) continue;
+    if (auto read = row->value.read(*row, one.text, request); !read) return read;
+  }
+  return {};
 }
 
 // What several settings say together.
@@ -103,6 +115,8 @@ Result<Request> to_request(const GivenSettings& given) {
     if (auto read = row->value.read(*row, text, request); !read)
       return tl::make_unexpected(read.error());
   }
+  if (auto read = take_trainer_defaults(given, request); !read)
+    return tl::make_unexpected(read.error());
   if (auto whole = combine(request); !whole) return tl::make_unexpected(whole.error());
   return request;
 }

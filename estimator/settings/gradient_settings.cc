@@ -2,6 +2,7 @@
 #include "estimator/settings/acts.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
+#include "estimator/settings/trainer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 
@@ -30,6 +31,27 @@ SettingValue clip_norm() {
   return value;
 }
 
+SettingValue trainer() {
+  SettingValue value;
+  value.type = SettingValue::Type::kWord;
+  value.placeholder = "PROGRAM";
+  value.words = [] {
+    std::vector<std::string> names;
+    for (const TrainerRow& row : trainers()) names.emplace_back(row.name);
+    return names;
+  };
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    const auto at = read_word(row, text);
+    if (!at) return tl::make_unexpected(at.error());
+    into.trainer = &trainers()[*at];
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    from.trainer ? out.string(from.trainer->name) : out.null();
+  };
+  return value;
+}
+
 }  // namespace
 
 std::span<const SettingRow> gradient_settings() {
@@ -41,6 +63,12 @@ std::span<const SettingRow> gradient_settings() {
        .value = clip_norm(),
        .axis = SweepAxis::kKernels,
        .acts = {updates, "nothing is updated in this mode"}},
+      {.name = "trainer",
+       .group = kTrainingGroup,
+       .help = "the program that trains: what it does where no setting says otherwise",
+       .default_text = "none",
+       .value = trainer(),
+       .acts = {trains, "inference trains nothing"}},
   };
   return rows;
 }

@@ -1,0 +1,25 @@
+// Programs that train models, and what they do where their users say nothing, as far as settings
+// stand for it: not losses in chunks, nor activations kept by operator.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace plimsoll {
+
+struct TrainerDefault {
+  std::string_view setting, text;
+};
+
+struct TrainerRow {
+  std::string_view name;     // "hf"
+  std::string_view program;  // "Hugging Face's Trainer"
+  std::span<const TrainerDefault> defaults;
+  std::string_view source;
+};
+
+std::span<const TrainerRow> trainers();
+// Null where no row has the name.
+const TrainerRow* find_trainer(std::string_view name);
+
+}  // namespace plimsoll

@@ -1,0 +1,76 @@
+#include "estimator/settings/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "estimator/settings/given_settings.h"
+#include "tests/support/requests.h"
+
+namespace plimsoll {
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+Request asked_by(const Texts& texts) {
+  GivenSettings given;
+  given.model = "builtin:gpt2";
+  for (const auto& [name, text] : texts) given.add(*find_setting(name), text);
+  auto request = to_request(given);
+  REQUIRE(request);
+  return *request;
+}
+
+}  // namespace
+
+TEST_CASE("every trainer's defaults are settings and values that they take") {
+  for (const TrainerRow& row : trainers()) {
+    CHECK(find_trainer(row.name) == &row);
+    CHECK_FALSE(row.source.empty());
+    for (const TrainerDefault& one : row.defaults) {
+      const SettingRow* setting = find_setting(one.setting);
+      REQUIRE(setting != nullptr);
+      Request into;
+      CHECK(setting->value.read(*setting, one.text, into));
+    }
+  }
+  CHECK(find_trainer("nobody") == nullptr);
+}
+
+TEST_CASE("a trainer's defaults hold where nothing else is given") {
+  const Request plain = asked_by({}), trl = asked_by({{"trainer", "trl"}});
+  CHECK_FALSE(plain.recipe.clip_grad_norm);
+  CHECK(trl.recipe.clip_grad_norm == 1);
+  CHECK(trl.recipe.checkpoint == "blocks");
+  CHECK(trl.recipe.optimizer->name == "adamw-fused");
+  const Request own = asked_by({{"trainer", "trl"},
+                                {"checkpoint", "none"},
+                                {"clip-grad-norm", "none"},
+                                {"optimizer", "sgd"}});
+  CHECK_FALSE(own.recipe.clip_grad_norm);
+  CHECK(own.recipe.checkpoint == "none");
+  CHECK(own.recipe.optimizer->name == "sgd");
+}
+
+TEST_CASE("what a trainer does is among what is assumed, with the setting that changes it") {
+  Request request = asked_by({{"trainer", "trl"}});
+  request.devices = {"a100-sxm-40gb"};
+  request.batch = 1;
+  const Estimate answer = test::answer(request);
+  const auto assumed = [&](std::string_view setting) {
+    return std::ranges::any_of(answer.assumed,
+                               [&](const auto& one) { return one.setting == setting; });
+  };
+  CHECK(assumed("clip-grad-norm"));
+  CHECK(assumed("checkpoint"));
+  CHECK(assumed("optimizer"));
+  request = asked_by({});
+  request.devices = {"a100-sxm-40gb"};
+  request.batch = 1;
+  const Estimate plain = test::answer(request);
+  CHECK(std::ranges::none_of(plain.assumed,
+                             [](const auto& one) { return one.setting == "checkpoint"; }));
+}
+
+}  // namespace plimsoll
