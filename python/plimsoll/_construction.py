@@ -50,7 +50,7 @@ def _numbers_where_short(mode: FakeTensorMode) -> Any:
     from torch.utils._pytree import tree_leaves
 
     def short(values: Any) -> bool:
-        return sum(leaf.numel() for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)) <= _READ_ELEMENTS
+        return bool(sum(leaf.numel() for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)) <= _READ_ELEMENTS)
 
     class Numbers(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -51,11 +51,11 @@ class StepModel:
     def max_batch(self, **flags: Any) -> MaxBatch:
         return max_batch(self, **flags)
 
-    def sweep(self, parameters: Mapping[str, Any], **options: Any) -> Any:
-        """As plimsoll.sweep() of this model."""
+    def sweep(self, **parameters: Any) -> Any:
+        """As plimsoll.sweep() of this model: `sweep(batch=[8, 16], gpu=["t4", "l4"])`."""
         from ._sweep import sweep
 
-        return sweep(self, parameters, **options)
+        return sweep(self, **parameters)
 
 
 def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Dims] | None = None, *,
@@ -125,7 +125,7 @@ def _axes(arguments: tuple[tuple[Any, ...], dict[str, Any]], dims: Mapping[str |
     from torch.utils._pytree import tree_leaves
 
     args, kwargs = arguments
-    named = {**dict(enumerate(args)), **kwargs}
+    named: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
     unknown = [str(key) for key in dims or () if key not in named]
     if unknown:
         raise ValueError(f"dims names {', '.join(unknown)}; arguments are {', '.join(map(str, named))}")
@@ -193,7 +193,7 @@ def _interned(run: Mapping[str, Any]) -> dict[str, Any]:
         return number(calls, (name, tuple(number(types, t) for t in reads), tuple(number(types, t) for t in writes), facts))
 
     begun: dict[Any, int] = {}  # collectives
-    collectives = []
+    collectives: list[Any] = []
 
     def event(kind: str, what: Any, phase: str, node: int) -> list[Any]:
         if kind == "i":

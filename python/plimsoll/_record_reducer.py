@@ -69,7 +69,7 @@ class Reducer:
             self._works.append(dist.all_reduce(self._flat[number], group=self.group, async_op=True))
         if not any(self._missing):
             self._summing = False
-            torch.autograd.Variable._execution_engine.queue_callback(self._finish)  # type: ignore[attr-defined]
+            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
 
     def _finish(self) -> None:
         for work in self._works:

@@ -74,8 +74,8 @@ class Storages:
             if number is not None and storages.streams[number] != stream.stream_id:
                 storages.late.add(number)
 
-        torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign]
-        torch.Tensor.record_stream = record_stream  # type: ignore[method-assign,assignment]
+        torch.UntypedStorage.resize_ = resize_
+        torch.Tensor.record_stream = record_stream
 
     def _end(self, address: int) -> None:
         number, _ = self._living.pop(address)

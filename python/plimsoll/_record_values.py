@@ -37,7 +37,7 @@ class Values:
         operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if operator is aten._local_scalar_dense.default:
             return self._number(args[0])
-        replaced = _REPLACED.get(operator._schema.name)
+        replaced: Any = _REPLACED.get(operator._schema.name)
         if replaced is not None:
             return self._known_result(operator, args, kwargs) if self.known.all_known(operands) else replaced(self, *args, **kwargs)
         if operator in _WITH_MASKS and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1]):
@@ -131,7 +131,7 @@ class Values:
             with no_dispatch():
                 return int(torch.count_nonzero(known))
         noted = self._most.get(mask.untyped_storage()._cdata)
-        return mask.numel() if noted is None else min(noted[1], mask.numel())
+        return int(mask.numel() if noted is None else min(noted[1], mask.numel()))
 
     def _set_no(self, tensor: Any) -> None:
         storage = tensor.untyped_storage()

@@ -175,4 +175,4 @@ class Collectives:
         Event.record, Event.wait = record, lambda event, stream=None, *_: wait_event(stream or Stream.current, event)  # type: ignore[assignment,method-assign]
         Stream.record_event, Stream.wait_event = record_event, wait_event  # type: ignore[method-assign,assignment]
         Stream.wait_stream = lambda stream, other, *_: collectives._wait(stream, collectives._pending.get(other.stream_id, []))  # type: ignore[method-assign]
-        torch._C._distributed_c10d.Work.wait = lambda *_, **__: collectives._wait(Stream.current, collectives._asynchronous) or True  # type: ignore[method-assign,assignment,func-returns-value]
+        torch._C._distributed_c10d.Work.wait = lambda *_, **__: collectives._wait(Stream.current, collectives._asynchronous) or True  # type: ignore[func-returns-value]

@@ -78,7 +78,7 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
         module, mode = module_or_factory, None
     else:
         module, mode = built(module_or_factory)
-    settings = {}
+    settings: dict[str, Any] = {}
     if isinstance(module, torch._dynamo.OptimizedModule):
         module, settings["compile"] = module._orig_mod, True
     order = list(inspect.signature(module.forward).parameters)

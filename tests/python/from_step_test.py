@@ -55,6 +55,18 @@ class FromStep(unittest.TestCase):
             model.save(path)
             self.assertEqual(plimsoll.estimate(path, gpu="t4", batch=32).device_bytes, model.estimate(gpu="t4", batch=32).device_bytes)
 
+    def test_is_asked_as_any_model(self):
+        model = plimsoll.from_step(self.step, (self.x, self.wanted))
+        found = model.sweep(batch=[6, 24], gpu=["t4", "l4"])
+        self.assertEqual(list(found["error"]), [""] * 4)
+        self.assertTrue(found["fits"].all())
+        both = plimsoll.compare([model, "builtin:resnet18"], gpu=["t4"])
+        self.assertEqual(len(both), 2)
+        self.assertGreater(model.max_batch(gpu="t4").safe, 6)
+        self.assertIn("<html", model.estimate(gpu="t4").to_html())
+        whole = plimsoll.from_step(self.step, (self.x, self.wanted), {})  # no size may change: the batch is known all the same
+        self.assertEqual(whole.estimate(gpu="t4").to_dict()["input"]["batch"], 6)
+
     def test_reads_stated_values(self):
         def step(x, wanted):
             if torch.isfinite(self.step(x, wanted)):
