@@ -35,7 +35,7 @@ inside test -s /usr/share/doc/plimsoll/copyright || fail "no notices"
 inside apt-get install -y -q --no-install-recommends python3-venv > /dev/null
 cp -r "$wheels" "$root/tmp/wheels"
 inside python3 -m venv /opt/venv
-inside /opt/venv/bin/pip install --quiet --no-index --find-links /tmp/wheels plimsoll
+inside /opt/venv/bin/pip install --quiet --no-index --find-links /tmp/wheels plimsoll-gpu
 inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json > "$root/tmp/said"
 inside /opt/venv/bin/plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json | cmp - "$root/tmp/said" ||
   fail "the wheel's command"

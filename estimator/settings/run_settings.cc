@@ -44,7 +44,6 @@ constexpr SettingValue scheme() {
 
 constexpr VerbRule kOfRun[] = {{"max-batch", kNoRun},
                                {"max-batch --vary", kNoRun},
-                               {"sweep", kNoRun},
                                {"validate", kNoRun},
                                {"validate --from", kNoRun}};
 constexpr VerbRule kOfHost[] = {{"max-batch", kNoHost},

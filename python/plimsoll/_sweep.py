@@ -18,7 +18,8 @@ _COUNT, _RANGE, _REAL = np.int64, (np.int64, 2), np.float64
 _FIGURES: dict[str, tuple[Any, Any]] = {
     "fits": (np.bool_, False), "may_fit": (np.bool_, False), "verdict": ("U12", ""), "usable_bytes": (_COUNT, -1),
     "device_bytes": (_COUNT, -1), "device_range_bytes": (_RANGE, -1), "step_ns": (_COUNT, -1),
-    "step_range_ns": (_RANGE, -1), "samples_per_second": (_REAL, np.nan), "host_bound": (np.bool_, False),
+    "step_range_ns": (_RANGE, -1), "samples_per_second": (_REAL, np.nan), "run_ns": (_COUNT, -1),
+    "host_bound": (np.bool_, False),
     "tier": ("U6", "")}
 
 

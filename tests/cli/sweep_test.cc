@@ -306,3 +306,35 @@ TEST_CASE("cli sweep: a pipe that nobody reads ends it in silence") {
   CHECK(detail::text_of(scratch.path("err")).empty());
   CHECK(detail::text_of(scratch.path("out")).starts_with("{"));
 }
+
+TEST_CASE("cli sweep: hours, cost and time limits, where the length of a run is known") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("p.yaml", R"(model: builtin:mlp
+parameters: {batch: {values: [32, 64]}, gpu: {values: [tesla-t4, l4]}})");
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"sweep", "p.yaml"});
+    return run_plimsoll(std::move(more), {.folder = scratch.path("")});
+  };
+  const Ran known = run({"--json", "--samples", "1000000", "--epochs", "3", "--price", "t4=0.5",
+                         "--emit", "slurm", "--emit-to", "jobs"});
+  REQUIRE(known.status == 0);
+  double hours = 0;
+  for (const json& line : lines_of(known.out)) {
+    if (line.contains("run_ns") && line["device_id"] == "tesla-t4")
+      hours += line["run_ns"].get<double>() / 3600e9;
+  }
+  const json gpus = lines_of(known.out).back()["result"]["by_gpu"];
+  CHECK(gpus[1]["device_id"] == "tesla-t4");
+  CHECK(gpus[1]["fits"] == 2);
+  CHECK(gpus[1]["gpu_hours"].get<double>() == doctest::Approx(hours));
+  CHECK(gpus[1]["price"].get<double>() == doctest::Approx(hours / 2));
+  CHECK_FALSE(gpus[0].contains("price"));
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path("jobs"))) {
+    const std::string text = detail::text_of(entry.path().string());
+    CHECK(text.find("#SBATCH --time=0:") != std::string::npos);
+  }
+  const std::string csv = run({"--csv"}).out;
+  CHECK(csv.starts_with("batch,gpu,device_bytes,share_of_usable,step_ns,samples_per_second,"));
+  CHECK(run({"--csv", "--json"}).status == 2);
+}

@@ -119,3 +119,24 @@ TEST_CASE("cli: in GitHub Actions what is out of tolerance is annotated, and a s
   CHECK(!says(quiet, "::error"));
   CHECK(!says(run_plimsoll(asked), "::error"));
 }
+
+TEST_CASE("cli: lists are tables too, as CSV and Markdown") {
+  if (skipped()) return;
+  const std::pair<const char*, const char*> lists[] = {
+      {"gpus", "generation,id,compute_capability,sms,memory_bytes,"},
+      {"links", "id\n"},
+      {"hosts", "id\n"},
+      {"frameworks", "id\n"},
+      {"models", "model,description\n"},
+      {"ops", "operator,since,example\n"}};
+  for (const auto& row : lists) {
+    const std::string verb = row.first;
+    CAPTURE(verb);
+    CHECK(run_plimsoll({verb, "--csv"}).out.starts_with(row.second));
+    CHECK(run_plimsoll({verb, "--markdown"}).out.starts_with("| "));
+    CHECK(run_plimsoll({verb, "--csv", "--markdown"}).status == 2);
+  }
+  CHECK(run_plimsoll({"gpus", "l4", "--csv"}).out.starts_with("figure,value,source\n"));
+  const std::string every = run_plimsoll({"validate", kFormRuns, "--allow-skipped", "--csv"}).out;
+  CHECK(every.starts_with("run,model,device,quantity,measured,predicted,error,state\n"));
+}

@@ -1,4 +1,4 @@
-"""The package's types hold in mypy, strictly, as python/pyproject.toml says."""
+"""The package's types hold in mypy, strictly, as pyproject.toml says."""
 import importlib.util
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ class Types(unittest.TestCase):
         # As installed: the keywords' module is made by the build.
         installed = Path(plimsoll.__file__).parent
         checked = subprocess.run([*MYPY, f"--python-executable={sys.executable}", "--cache-dir=/dev/null",
-                                  f"--config-file={SOURCE / 'python' / 'pyproject.toml'}", str(installed)],
+                                  f"--config-file={SOURCE / 'pyproject.toml'}", str(installed)],
                                  capture_output=True, text=True, check=False)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
