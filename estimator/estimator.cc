@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "estimator/answer/assumptions.h"
 #include "estimator/answer/basis.h"
@@ -251,12 +252,29 @@ Result<Estimate> estimate_usual(const Request& request, const Hwdb& hwdb) {
   return evaluator->estimate(*model, model->binding);
 }
 
+// Of a pipeline the memory of the stage that needs most, and the time of the slowest.
+Result<Estimate> estimate_stages(Request request, const Hwdb& hwdb) {
+  const auto plan = plan_on(request.parallel, request.gpu_count);
+  if (!plan || request.given.contains("rank")) return estimate_usual(request, hwdb);
+  std::optional<Estimate> worst;
+  TimeEstimate slowest;
+  for (const int64_t rank : ranks_of_stages(plan->mesh)) {
+    request.parallel.rank = rank;
+    auto one = estimate_usual(request, hwdb);
+    if (!one) return one;
+    if (one->time.step_ns > slowest.step_ns) slowest = one->time;
+    if (!worst || one->memory.device_bytes > worst->memory.device_bytes) worst = std::move(*one);
+  }
+  worst->time = std::move(slowest);
+  return std::move(*worst);
+}
+
 // A mixture of experts is priced with even shares; that all tokens go to one expert of each layer
 // is in the range.
 Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hwdb& hwdb) {
   constexpr int64_t kAllTokens = 1 << 20;  // more shares than there are experts
   request.dims[ops::kBusiestExpert] = kAllTokens;
-  auto one = estimate_usual(request, hwdb);
+  auto one = estimate_stages(request, hwdb);
   if (!one) return one;
   Range& range = even.memory.device_range;
   range.high = std::max(range.high, one->memory.device_range.high);
@@ -294,14 +312,14 @@ constexpr const char* kSequence = "sequence";
 // Once over all positions; and one more token of each sequence: a step over one position, which
 // reads what the cache holds.
 Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
-  auto all_positions = estimate_usual(request, hwdb);
+  auto all_positions = estimate_stages(request, hwdb);
   if (!all_positions || !all_positions->input.symbols.contains(kSequence)) return all_positions;
   Estimate& prefill = *all_positions;
   const auto all = cache_at(request, hwdb);
   if (!all) return tl::make_unexpected(all.error());
   const int64_t batch = prefill.input.batch;
   request.dims[kSequence] = 1;
-  const auto decode = estimate_usual(request, hwdb);
+  const auto decode = estimate_stages(request, hwdb);
   if (!decode) return decode;
   const auto each = cache_at(request, hwdb);
   if (!each) return tl::make_unexpected(each.error());
@@ -326,7 +344,7 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
 Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
   std::vector<Estimate> estimates;
   for (const LengthBucket& bucket : request.lengths) {
-    auto one = estimate_usual(at_bucket(request, bucket), hwdb);
+    auto one = estimate_stages(at_bucket(request, bucket), hwdb);
     if (!one) return one;
     estimates.push_back(std::move(*one));
   }
@@ -339,7 +357,7 @@ namespace {
 
 Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) {
   auto usual = request.recipe.serve      ? estimate_serving(request, hwdb)
-               : request.lengths.empty() ? estimate_usual(request, hwdb)
+               : request.lengths.empty() ? estimate_stages(request, hwdb)
                                          : estimate_mean(request, hwdb);
   if (!usual) return usual;
   if (request.longest.empty() && request.lengths.empty()) {
@@ -348,7 +366,7 @@ Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) 
     return routed ? with_all_to_one_expert(std::move(*usual), request, hwdb) : usual;
   }
   // The longest batch may take other decisions than the usual one: a step of its own.
-  auto longest = estimate_usual(at_longest(request), hwdb);
+  auto longest = estimate_stages(at_longest(request), hwdb);
   if (!longest) return longest;
   if (longest->input.symbols != usual->input.symbols)
     usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));
