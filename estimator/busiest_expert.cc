@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estimator/pipeline.h"
 #include "graph/ops/routing.h"
 
 namespace plimsoll {
@@ -9,7 +10,7 @@ namespace plimsoll {
 Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hwdb& hwdb) {
   constexpr int64_t kAllTokens = 1 << 20;  // more shares than there are experts
   request.dims[ops::kBusiestExpert] = kAllTokens;
-  auto one = estimate_once(request, hwdb);
+  auto one = estimate_stages(request, hwdb);
   if (!one) return one;
   Range& range = even.memory.device_range;
   range.high = std::max(range.high, one->memory.device_range.high);

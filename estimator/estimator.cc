@@ -4,6 +4,7 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/busiest_expert.h"
 #include "estimator/evaluator.h"
+#include "estimator/pipeline.h"
 #include "estimator/request/lengths.h"
 #include "estimator/serving.h"
 #include "graph/ops/routing.h"
@@ -14,7 +15,7 @@ namespace {
 Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
   std::vector<Estimate> estimates;
   for (const LengthBucket& bucket : request.lengths) {
-    auto one = estimate_once(at_bucket(request, bucket), hwdb);
+    auto one = estimate_stages(at_bucket(request, bucket), hwdb);
     if (!one) return one;
     estimates.push_back(std::move(*one));
   }
@@ -23,7 +24,7 @@ Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
 
 Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) {
   auto usual = request.recipe.serve      ? estimate_serving(request, hwdb)
-               : request.lengths.empty() ? estimate_once(request, hwdb)
+               : request.lengths.empty() ? estimate_stages(request, hwdb)
                                          : estimate_mean(request, hwdb);
   if (!usual) return usual;
   if (request.longest.empty() && request.lengths.empty()) {
@@ -32,7 +33,7 @@ Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) 
     return routed ? with_all_to_one_expert(std::move(*usual), request, hwdb) : usual;
   }
   // The longest batch may take other decisions than the usual one: a step of its own.
-  auto longest = estimate_once(at_longest(request), hwdb);
+  auto longest = estimate_stages(at_longest(request), hwdb);
   if (!longest) return longest;
   if (longest->input.symbols != usual->input.symbols)
     usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));

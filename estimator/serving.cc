@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estimator/pipeline.h"
 #include "estimator/request/find_platform.h"
 #include "graph/base/try.h"
 #include "graph/ops/op_row.h"
@@ -37,14 +38,14 @@ constexpr const char* kSequence = "sequence";
 }  // namespace
 
 Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
-  auto all_positions = estimate_once(request, hwdb);
+  auto all_positions = estimate_stages(request, hwdb);
   if (!all_positions || !all_positions->input.symbols.contains(kSequence)) return all_positions;
   Estimate& prefill = *all_positions;
   const auto all = cache_at(request, hwdb);
   if (!all) return tl::make_unexpected(all.error());
   const int64_t batch = prefill.input.batch;
   request.dims[kSequence] = 1;
-  const auto decode = estimate_once(request, hwdb);
+  const auto decode = estimate_stages(request, hwdb);
   if (!decode) return decode;
   const auto each = cache_at(request, hwdb);
   if (!each) return tl::make_unexpected(each.error());

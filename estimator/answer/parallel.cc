@@ -24,6 +24,14 @@ bool has_uneven_part(const CompiledModel& model, const ParallelPlan& plan) {
 }
 
 std::string why_worst(const CompiledModel& model, const ParallelPlan& plan) {
+  const int64_t stages = plan.mesh.extent(Axis::kStage);
+  if (stages > 1) {
+    const int64_t stage = plan.mesh.coordinate(Axis::kStage);
+    return fmt::format("its stage, {} of {}, {}", stage + 1, stages,
+                       stage == 0            ? "has most micro-batches in flight"
+                       : stage + 1 == stages ? "has the network's outputs and the loss"
+                                             : "has more blocks than others");
+  }
   const int64_t ranks = plan.mesh.extent(Axis::kShard);
   if (plan.sharded == Sharded::kNothing || ranks == 1) return "all ranks hold the same";
   if (plan.sharded_by != ShardedBy::kFsdp2 || !has_uneven_part(model, plan))

@@ -14,6 +14,7 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
+#include "estimator/plan/one_stage.h"
 #include "estimator/request/find_platform.h"
 #include "graph/base/escape.h"
 
@@ -57,6 +58,7 @@ int explain_model_node(const ExplainFlags& flags) {
   if (flags.what.find(',') != flags.what.npos) return explain_figures(*request, *hwdb, flags);
   auto platform = find_platform(*hwdb, *request, request->devices.front());
   if (!platform) return report(platform.error());
+  if (auto one = check_one_stage(*request, *platform); !one) return report(one.error());
   auto model = compile(*request, *platform);
   if (!model) return report(in_model(model.error(), request->model));
   auto evaluator = Evaluator::make(std::move(*platform), *request);

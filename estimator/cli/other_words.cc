@@ -15,9 +15,9 @@ constexpr std::string_view kSharded =
     "--gpus N --fsdp shards weights, gradients and states by PyTorch's FSDP2, --zero 1, 2 or 3 as "
     "DeepSpeed does";
 constexpr std::string_view kSplit =
-    "--tp N splits dense layers over GPUs, with --sequence-parallel what is between them too; "
-    "stages "
-    "of layers, sequences and experts are not split";
+    "--tp N splits dense layers over GPUs, with --sequence-parallel what is between them too, --pp "
+    "N "
+    "makes stages of blocks; sequences and experts are not split";
 constexpr std::string_view kAdapters =
     "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' "
     "selects weights that are not trained";
@@ -33,7 +33,7 @@ constexpr std::string_view kImage = "--image N: height and width of images";
 constexpr OtherWords kRows[] = {
     {{"--fsdp2", "--zero-stage", "--zero3", "--deepspeed", "--sharding", "--sharding-strategy"},
      kSharded},
-    {{"--pp", "--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
+    {{"--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
       "--pipeline-parallel-size", "--cp", "--ep"},
      kSplit},
     {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},

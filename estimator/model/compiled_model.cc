@@ -8,7 +8,9 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/exporter/position_tables.h"
+#include "graph/exporter/weight_roles.h"
 #include "graph/ops/infer.h"
+#include "graph/parallel/stage.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
 #include "graph/rewrite/drop_masks.h"
@@ -317,6 +319,24 @@ void cast_to_precision(CompiledModel& compiled, bool from_onnx) {
     drop_given_casts(compiled.graph);
 }
 
+// The graph of the rank's stage, and the plan of that.
+Result<void> take_stage(CompiledModel& compiled, TrainingPlan& plan) {
+  if (plan.networks.size() > 1) {
+    return error("E120", setting("pp") +
+                             ": several networks that are trained in turn are no "
+                             "pipeline");
+  }
+  auto stage = parallel::stage_of(compiled.graph, classify_parameters(compiled.graph),
+                                  compiled.recipe.parallel.mesh);
+  if (!stage) return tl::make_unexpected(stage.error());
+  auto losses = std::move(plan.networks.front().losses);
+  compiled.graph = std::move(stage->graph);
+  plan = plan_for(compiled.graph, std::move(losses));
+  plan.networks.front().received = std::move(stage->received);
+  plan.networks.front().sends = !stage->is_last;
+  return {};
+}
+
 }  // namespace
 
 namespace {
@@ -404,11 +424,15 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   if (compiled.recipe.finetune != Finetune{})
     plan = plan_for(graph, std::move(plan.networks.front().losses));
   if (compiled.recipe.compiled) turn_layout(compiled);
+  const bool staged = compiled.recipe.parallel.mesh.extent(Axis::kStage) > 1;
+  if (staged) {
+    if (auto cut = take_stage(compiled, plan); !cut) return tl::make_unexpected(cut.error());
+  }
   auto expanded = expand(graph, plan, compiled.recipe, compiled.policy, decider);
   if (!expanded) return tl::make_unexpected(expanded.error());
   compiled.step = std::move(expanded->step);
   compiled.weight_roles = std::move(expanded->weight_roles);
-  tell_of_weights(compiled, model.from_onnx, recovered);
+  tell_of_weights(compiled, model.from_onnx && !staged, recovered);
   compiled.facts.symbols = compiled.binding;
   const auto batch = compiled.binding.find(compiled.batch_symbol);
   compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;

@@ -12,6 +12,7 @@
 #include "estimator/estimator.h"
 #include "estimator/model/bind_symbols.h"
 #include "estimator/plan/batch_memory.h"
+#include "estimator/plan/one_stage.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
 #include "graph/base/setting.h"
@@ -111,6 +112,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   auto platform =
       find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
+  if (auto one = check_one_stage(given, *platform); !one) return tl::make_unexpected(one.error());
   const int64_t start = set_start(request, search.vary);
   auto evaluator = Evaluator::make(std::move(*platform), request);
   if (!evaluator) return tl::make_unexpected(evaluator.error());

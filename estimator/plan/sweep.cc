@@ -10,6 +10,7 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/estimator.h"
 #include "estimator/model/model_cache.h"
+#include "estimator/plan/one_stage.h"
 #include "estimator/plan/sweep_bundles.h"
 #include "estimator/plan/sweep_warnings.h"
 #include "estimator/request/find_platform.h"
@@ -109,6 +110,8 @@ class Sweeper {
     for (const Request& request : group.variants) {
       auto platform = find_platform(hwdb_, request, request.devices.front());
       if (!platform) return tl::make_unexpected(platform.error());
+      if (auto one = check_one_stage(request, *platform); !one)
+        return tl::make_unexpected(one.error());
       const Recipe recipe = recipe_for(*platform, request.recipe);
       const Policy policy = policy_for(*platform, request);
       block_.warnings.add(platform_warnings(*platform, *request.recipe.precision));

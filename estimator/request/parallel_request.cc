@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "graph/base/setting.h"
@@ -88,6 +89,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   ParallelPlan plan;
   plan.mesh.rank = request.rank;
   plan.exchanges_last = request.no_sync;
+  plan.schedule = request.schedule.value_or(plan.schedule);
   plan.sequence_parallel = request.sequence_parallel;
   for (size_t axis = 0; axis < kAxisCount; ++axis)
     plan.mesh.extents[axis] = std::max<int64_t>(1, request.axes[axis]);
@@ -97,6 +99,15 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
     std::swap(plan.mesh.extent(Axis::kShard), plan.mesh.extent(Axis::kData));
   set_sharding(request, plan);
   return plan;
+}
+
+std::vector<int64_t> ranks_of_stages(const Mesh& mesh) {
+  const int64_t stages = mesh.extent(Axis::kStage);
+  if (stages == 1) return {mesh.rank};
+  std::vector<int64_t> ranks;
+  for (const int64_t stage : std::set<int64_t>{0, 1, stages - 2, stages - 1})
+    ranks.push_back(stage * mesh.stride(Axis::kStage));
+  return ranks;
 }
 
 std::string axes_text(const Mesh& mesh) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "graph/base/diagnostic.h"
 #include "graph/ir/parallel_plan.h"
@@ -17,6 +18,7 @@ struct ParallelRequest {
   std::optional<int64_t> fsdp_version;     // 1 or 2, the newest where not said
   std::optional<int64_t> zero;             // stage of ZeRO
   bool sequence_parallel = false;          // what tp ranks hold alike is parted along the sequence
+  std::optional<Schedule> schedule;        // of a pipeline's micro-batches
   bool no_sync = false;                    // gradients are exchanged in a step's last pass alone
   int64_t rank = 0;
   bool operator==(const ParallelRequest&) const = default;
@@ -29,6 +31,10 @@ struct ParallelRequest {
 // The plan on so many GPUs; those that no axis takes have samples of their own. E120 where they
 // cannot be shared so, with what can; E114 for stages that FSDP does not have.
 Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus);
+
+// A rank of each kind of stage that a pipeline has: of the first, the last and those beside them;
+// the mesh's own where there is one stage.
+std::vector<int64_t> ranks_of_stages(const Mesh& mesh);
 
 // "fsdp 8, dp 2": axes of more than one rank; empty for one GPU.
 std::string axes_text(const Mesh& mesh);

@@ -27,7 +27,9 @@ Result<void> check_single(const GivenSettings& given) {
   std::map<std::string_view, std::string_view> first;
   for (const auto& [row, text, by_default] : given.all()) {
     if (row->value.form != Form::kOne) continue;
-    const auto [at, added] = first.insert({row->name, text});
+    // A pipeline's micro-batches are the passes of an update.
+    const bool passes = row->name == "micro-batches";
+    const auto [at, added] = first.insert({passes ? "accumulate" : row->name, text});
     if (!added && at->second != text)
       return given_twice(setting(row->name), std::string(at->second), text);
   }

@@ -23,7 +23,7 @@ constexpr int64_t kMostRanks = 1 << 20;
 constexpr std::string_view kEveryRank = "all";
 
 // Axes that a plan may name.
-constexpr std::array kAxes = {Axis::kShard, Axis::kData, Axis::kTensor};
+constexpr std::array kAxes = {Axis::kShard, Axis::kData, Axis::kTensor, Axis::kStage};
 
 std::vector<std::string> axis_words() {
   std::vector<std::string> words;
@@ -90,6 +90,11 @@ void write_axes(JsonWriter& out, const Request& from) {
   if (!text.empty()) out.key("parallel").string(text);
 }
 
+void write_passes(JsonWriter& out, const Request& from) {
+  if (from.given.contains("micro-batches") && !from.given.contains("accumulate"))
+    out.key("accumulation").integer(from.recipe.accumulate);
+}
+
 // Is written with all axes, and read so (estimator/plan/validate/measured_request.cc).
 constexpr RecordKey kInParallel{.name = "parallel", .write = write_nothing, .composed = true};
 
@@ -137,6 +142,13 @@ bool splits_operators(const SettingScope& s) {
   return s.model.recipe.parallel.mesh.extent(Axis::kTensor) > 1;
 }
 
+constexpr std::array<std::string_view, 2> kSchedules = {"1f1b", "gpipe"};
+
+bool has_stages(const SettingScope& s) {
+  return s.model.recipe.parallel.mesh.extent(Axis::kStage) > 1;
+}
+
+constexpr std::string_view kOneStage = "one GPU runs all layers; {} sets the number of stages";
 constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
@@ -147,7 +159,7 @@ bool accumulates_parts(const SettingScope& s) {
 constexpr SettingRow kParallelRows[] = {
     {.name = "parallel",
      .group = kRunGroup,
-     .help = "ranks along fsdp, dp and tp, e.g. fsdp=8,tp=2; --gpus is the product",
+     .help = "ranks along fsdp, dp, tp and pp, e.g. fsdp=8,tp=2; --gpus is the product",
      .default_text = "all GPUs along dp",
      .value = axes(),
      .record = {.name = "parallel", .write = write_axes, .composed = true}},
@@ -198,6 +210,26 @@ constexpr SettingRow kParallelRows[] = {
      .value = on_off_switch<&Request::parallel, &ParallelRequest::sequence_parallel>(),
      .record = {.name = "sequence_parallel"},
      .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
+    {.name = "pp",
+     .group = kRunGroup,
+     .help = "pipeline parallel: N stages of repeated blocks",
+     .default_text = "1",
+     .value = ranks_along<Axis::kStage>(),
+     .record = kInParallel},
+    {.name = "schedule",
+     .group = kRunGroup,
+     .help = "order of micro-batches: 1f1b, or gpipe (all forward, then all backward)",
+     .default_text = "1f1b",
+     .value = word_value<kSchedules, 0, &Request::parallel, &ParallelRequest::schedule>("NAME"),
+     .record = {.name = "schedule", .word = written_schedule},
+     .acts = {has_stages, kOneStage, "pp"}},
+    {.name = "micro-batches",
+     .group = kRunGroup,
+     .help = "micro-batches of --batch per update of a pipeline; same as --accumulate",
+     .default_text = "1",
+     .value = count_value<&Request::recipe, &Recipe::accumulate>(1, 4096),
+     .record = {.name = "accumulation", .write = write_passes, .composed = true},
+     .acts = {has_stages, kOneStage, "pp"}},
     {.name = "rank",
      .group = kRunGroup,
      .help = "the GPU whose memory and time are shown",

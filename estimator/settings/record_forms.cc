@@ -60,6 +60,10 @@ std::optional<std::string> written_version(const std::string& written) {
   return version ? version->text() : "";
 }
 
+std::optional<std::string> written_schedule(const std::string& written) {
+  return written == "1f1b" || written == "gpipe" ? written : "";
+}
+
 std::optional<std::string> written_stage(const std::string& written) {
   return written == "0" ? "" : written;
 }

@@ -18,6 +18,7 @@ std::optional<std::string> written_optimizer(const std::string& written);
 std::optional<std::string> written_checkpoint(const std::string& written);
 std::optional<std::string> written_precision(const std::string& written);
 std::optional<std::string> written_version(const std::string& written);    // version_as_written()
+std::optional<std::string> written_schedule(const std::string& written);   // others say nothing
 std::optional<std::string> written_stage(const std::string& written);      // 0 shards nothing
 std::optional<std::string> written_attention(const std::string& written);  // others say nothing
 std::optional<std::string> written_recurrent(const std::string& written);  // "Yes", "No"

@@ -223,6 +223,9 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.replicated_arrays = replicated_arrays(model.step);
+  const int64_t stages = model.recipe.parallel.mesh.extent(Axis::kStage);
+  input.bubble =
+      static_cast<double>(stages - 1) / static_cast<double>(batches_per_step(model.recipe));
   input.training = model.recipe.mode != Mode::kInference;
   if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
   const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;

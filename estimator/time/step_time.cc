@@ -62,8 +62,8 @@ double busy_seconds(const StepTime& step, double host) {
 
 // Seconds of the step where the host, and its loader, take `host` and `loader` times as long.
 double seconds_of(const StepTime& step, const StepTimeInput& input, double host, double loader) {
-  const double alone =
-      busy_seconds(step, host) + step.fixed * host + step.input_copy + step.communication;
+  const double alone = busy_seconds(step, host) + step.fixed * host + step.input_copy +
+                       step.communication + step.bubble;
   return alone + wait_for_loader(input.habits.loader, input, alone, loader);
 }
 
@@ -166,9 +166,11 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
     if (around.scheme->one_process) feed_devices(around, forward_.value(), step);
     add_exchange(around, std::move(work), step);
   }
+  const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
+  step.bubble = around.bubble * (device_or_host(passes, step.host) + step.communication);
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = busy_seconds(step, 1);
-  const double alone = busy + step.fixed + step.input_copy + step.communication;
+  const double alone = busy + step.fixed + step.input_copy + step.communication + step.bubble;
   step.load = step.seconds - alone;
   step.loading = loading_seconds(around.habits.loader, around, 1);
   step.host_bound = step.host + step.fixed + step.load > step.gpu;

@@ -86,6 +86,10 @@ struct StepTimeInput {
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;
+  // Of a pipeline: what its stages wait for the first micro-batch and behind the last one, as a
+  // share of their passes: (stages - 1) / micro-batches (Narayanan et al.,
+  // arXiv:2104.04473, 2.2.1).
+  double bubble = 0;
   bool training = true;
   // Used where devices > 1.
   const ExchangeScheme* scheme = &exchange_schemes().front();
@@ -107,6 +111,7 @@ struct StepTime {
   // devices: their forward passes, then what is behind these.
   std::array<StepPart, 2> parts;
   double communication = 0;  // what is not hidden behind other work
+  double bubble = 0;         // waiting for other stages of a pipeline
   double input_copy = 0;
   double fixed = 0;          // the framework's own terms
   double load = 0;           // what of loading the next batch the step waits for

@@ -125,6 +125,7 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   t.host_id = platform.host.id;
   t.single_thread = platform.host.speed(release_year(platform.device.compute_capability));
   t.parameter_arrays = input.parameter_arrays;
+  t.bubble_ns = to_ns(step.bubble);
   t.step_range_ns = {to_ns(step.low), to_ns(step.high)};
   t.gpu_busy = step.gpu_busy;
   t.host_bound = step.host_bound;

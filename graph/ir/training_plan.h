@@ -21,6 +21,10 @@ struct PlannedNetwork {
   NodeId first = 0, last = 0;
   std::vector<TensorId> inputs, outputs;
   std::vector<OutputLoss> losses;  // none: the recipe's, on each float output
+  // Of a pipeline's stage: what the one before sends in each pass, and whether outputs go on to the
+  // one behind instead of a loss.
+  std::vector<TensorId> received{};
+  bool sends = false;
 };
 
 struct PlannedPhase {

@@ -69,6 +69,14 @@ class Expander {
  private:
   using Networks = std::vector<const PlannedNetwork*>;
 
+  // A micro-batch that has gone forward and not back.
+  struct MicroBatch {
+    std::vector<Value> values{};              // that its pass made, where another one has run since
+    Value loss{}, scaled{};                   // of the last stage
+    std::vector<eager::GradNodeRef> given{};  // where gradients of what was received come to
+    std::vector<Value> sent{};
+  };
+
   Result<void> run_phase(const PlannedPhase& phase) {
     const PlannedNetwork& trained = plan_.networks[phase.trained];
     if (plan_.networks.size() > 1) begin_phase(trained);
@@ -76,8 +84,11 @@ class Expander {
     Networks chain{&trained};
     for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
     const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
+    const Mesh& mesh = recipe_.parallel.mesh;
     const std::vector<parallel::Work> order =
-        parallel::order_of(recipe_.parallel.schedule, {.micro_batches = passes});
+        parallel::order_of(recipe_.parallel.schedule, {.stages = mesh.extent(Axis::kStage),
+                                                       .stage = mesh.coordinate(Axis::kStage),
+                                                       .micro_batches = passes});
     size_t begin = 0;
     for (size_t at = 0; at < order.size(); ++at) {
       const auto [pass, batch] = order[at];
@@ -88,7 +99,11 @@ class Expander {
         if (auto done = run_forward_pass(chain, batch); !done) return done;
         const bool goes_back =
             at + 1 < order.size() && order[at + 1] == parallel::Work{Pass::kBackward, batch};
-        if (!goes_back) in_flight_[batch].values = forward_->take();
+        if (!goes_back && is_stage()) {
+          forward_->release();  // what was sent is let go of (deallocate_pipeline_outputs)
+        } else if (!goes_back) {
+          in_flight_[batch].values = forward_->take();
+        }
         continue;
       }
       if (trains_) run_backward_pass(batch, batch + 1 == passes && !phase.gradient_penalty);
@@ -151,6 +166,56 @@ class Expander {
   void feed(const PlannedNetwork& network, const std::vector<Value>& made) {
     for (size_t i = 0; i < std::min(made.size(), network.inputs.size()); ++i) {
       value(network.inputs[i]) = made[i];
+    }
+  }
+
+  bool is_stage() const { return recipe_.parallel.mesh.extent(Axis::kStage) > 1; }
+
+  void tell_next(const Value& value) {
+    machine_.await(machine_.issue({.kind = CollectiveKind::kSendReceive,
+                                   .axis = Axis::kStage,
+                                   .bytes = value.bytes(),
+                                   .buffer = value.storage()->id()}));
+  }
+
+  // In memory of its own for each pass; its gradient goes back.
+  void receive(const PlannedNetwork& network, MicroBatch& batch) {
+    for (const TensorId id : network.received) {
+      const Tensor& t = graph_.tensors[id];
+      Value given = machine_.allocate(t.dtype, *t.shape);
+      tell_next(given);
+      if (trains_ && is_float(t.dtype)) batch.given.push_back(machine_.require_gradient(given));
+      value(id) = std::move(given);
+    }
+  }
+
+  // Outputs without their memory: it is the next stage's now.
+  void send(const PlannedNetwork& network, MicroBatch& batch) {
+    for (const TensorId id : network.outputs) {
+      const Value& out = value(id);
+      if (!out.defined() || !out.on_device()) continue;
+      tell_next(out);
+      if (!out.requires_grad()) continue;
+      Value root(out.layout_ref(), nullptr);
+      root.set_grad(out.grad(), out.grad_output());
+      batch.sent.push_back(std::move(root));
+    }
+  }
+
+  // From the gradients that the next stage gives, to those that the one before wants.
+  void backward_between(MicroBatch& batch) {
+    std::vector<Value> gradients;
+    for (const Value& root : batch.sent) {
+      gradients.push_back(machine_.allocate(root.dtype(), root.sizes()));
+      tell_next(gradients.back());
+    }
+    machine_.backward(batch.sent, gradients);
+  }
+
+  void send_back(MicroBatch& batch) {
+    for (const eager::GradNodeRef& leaf : batch.given) {
+      if (leaf->gradient.defined()) tell_next(leaf->gradient);
+      leaf->gradient = {};
     }
   }
 
@@ -322,7 +387,15 @@ class Expander {
     machine_.enter(Phase::kForward, kNoNode);
     begin_forward();
     if (has_masters()) last_gradients_ = eager::last_gradients(machine_);
+    receive(*chain.front(), in_flight_[batch]);
     run_forward(chain);
+    if (chain.back()->sends) {
+      send(*chain.back(), in_flight_[batch]);
+      machine_.end_autocast();
+      machine_.mark_end_of_forward();
+      if (!trains_) in_flight_.clear();
+      return {};
+    }
     widen_outputs(*chain.back());
     if (!trains_) {
       machine_.end_autocast();
@@ -350,14 +423,19 @@ class Expander {
     machine_.enter(Phase::kBackward, kNoNode);
     if (has_masters()) drop_gradients();
     machine_.tell(&Observer::begin_backward, last);
-    backward_from(made.scaled, nullptr);
+    if (made.scaled.defined()) {
+      backward_from(made.scaled, nullptr);
+    } else {
+      backward_between(made);
+    }
     machine_.tell(&Observer::end_backward);
+    send_back(made);
     if (has_masters()) eager::add_to_masters(machine_, master_gradients_);
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();
     } else {
-      made.values.push_back(made.loss);
+      if (made.loss.defined()) made.values.push_back(made.loss);
       std::ranges::move(made.values, std::back_inserter(held_));
     }
   }
@@ -394,11 +472,6 @@ class Expander {
   std::vector<Value> fed_;               // inputs as the loader brings them
   std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
   std::vector<std::unique_ptr<Observer>> strategies_;
-  // A micro-batch that has gone forward and not back.
-  struct MicroBatch {
-    std::vector<Value> values{};  // that its pass made, where another one has run since
-    Value loss{}, scaled{};
-  };
   std::map<int64_t, MicroBatch> in_flight_;
   std::vector<Value> held_;
   Value scale_;  // of the loss, in fp16 mixed precision

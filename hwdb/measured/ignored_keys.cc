@@ -49,7 +49,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"total_min_ms", "of steps that total_ms is the median or mean of"},
     {"total_median_ms", "of steps that total_ms is the least or mean of"},
     {"total_std_ms", "how steps differ in length"},
-    {"schedule", "of training, or of a pipeline's micro-batches"},
     {"tokens_per_second_per_gpu", "a rate, which total_ms is derived from"},
     {"tokens_per_second", "a rate of all GPUs, which total_ms is derived from"},
     {"mfu", "the share of the card's peak, derived"},

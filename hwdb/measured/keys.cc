@@ -103,6 +103,7 @@ const MeasuredKey kKeys[] = {
     {"zero_stage", &R::zero_stage},
     {"zero_group", &R::zero_group},
     {"fsdp_version", &R::fsdp_version},
+    {"schedule", &R::schedule},
     {"no_sync", &R::no_sync},
     {"sequence_parallel", &R::sequence_parallel},
     {"node_link", &R::node_link},

@@ -12,7 +12,7 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
   if (skipped()) return;
   for (const auto& [flag, help] :
        {std::pair("--fsdp2", "--fsdp shards"), std::pair("--zero-stage", "--zero 1, 2 or 3"),
-        std::pair("--tensor-parallel-size", "--tp N splits"), std::pair("--pp", "are not split"),
+        std::pair("--tensor-parallel-size", "--tp N splits"), std::pair("--cp", "are not split"),
         std::pair("--lora", "--finetune lora"), std::pair("--qlora", "qlora"),
         std::pair("--load-in-4bit", "--quantize nf4"), std::pair("--kv-cache", "--mode serve"),
         std::pair("--context-length", "--mode serve"), std::pair("--offload", "--checkpoint"),

@@ -9,6 +9,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "graph/parallel/stage.h"
 #include "graph/train/expand.h"
 #include "tests/support/step_walk.h"
 
@@ -32,12 +33,25 @@ struct ParallelStep {
     Decider decider({});
     Diagnostics warnings;
     REQUIRE(infer(*graph, decider, warnings));
-    auto expansion = expand(*graph, plan_for(*graph), recipe, Policy{}, decider);
+    run(*graph, plan_for(*graph), recipe);
+  }
+
+  void run(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe) {
+    Decider decider({});
+    auto expansion = expand(graph, plan, recipe, Policy{}, decider);
     REQUIRE_MESSAGE(expansion, expansion.error().front().message);
     step = std::move(expansion->step);
     bound = bind_step(step, {}).value();
     for (const std::string& fault : step_faults(step, bound, 512)) FAIL_CHECK(fault);
     timeline = walk(step, bound, 1);
+  }
+
+  // Of a pipeline's stage.
+  ParallelStep(const Recipe& recipe, const parallel::StageGraph& stage) {
+    TrainingPlan plan = plan_for(stage.graph);
+    plan.networks.front().received = stage.received;
+    plan.networks.front().sends = !stage.is_last;
+    run(stage.graph, plan, recipe);
   }
 
   int64_t resident(Role role) const { return timeline.resident_bytes[static_cast<size_t>(role)]; }

@@ -67,6 +67,27 @@ tl::expected<ModelCache::Entry*, std::string> EstimateCache::compiled_for(
 }
 
 tl::expected<Answer, std::string> EstimateCache::answer(const Request& request) {
+  const auto plan = plan_on(request.parallel, request.gpu_count);
+  if (!plan || request.given.contains("rank")) return answer_at_rank(request);
+  Request at = request;
+  std::optional<Answer> worst;
+  for (const int64_t rank : ranks_of_stages(plan->mesh)) {
+    at.parallel.rank = rank;
+    auto one = answer_at_rank(at);
+    if (!one) return one;
+    if (!worst) {
+      worst = std::move(*one);
+      continue;
+    }
+    if (one->time.step_ns > worst->time.step_ns) worst->time = std::move(one->time);
+    if (one->memory.device_bytes > worst->memory.device_bytes)
+      worst->memory = std::move(one->memory);
+    worst->fits = worst->fits && one->fits;
+  }
+  return std::move(*worst);
+}
+
+tl::expected<Answer, std::string> EstimateCache::answer_at_rank(const Request& request) {
   const auto evaluator = evaluator_for(request);
   if (!evaluator) return Reason(evaluator.error());
   const auto entry = compiled_for(request, (*evaluator)->platform());

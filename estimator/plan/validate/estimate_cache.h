@@ -21,12 +21,14 @@ class EstimateCache {
 
   // One device and a batch are named in the request. The error is why there is no estimate, in
   // words. Cost: a model is compiled once.
+  // Of a pipeline the memory of the stage that needs most, the time of the slowest.
   tl::expected<Answer, std::string> answer(const Request& request);
 
  private:
   template <class T>
   using OrReason = tl::expected<T, std::string>;
 
+  OrReason<Answer> answer_at_rank(const Request& request);
   OrReason<const Evaluator*> evaluator_for(const Request& request);
   OrReason<Evaluator> make_evaluator(const Request& request) const;
   OrReason<ModelCache::Entry*> compiled_for(const Request& request, const Platform& platform);

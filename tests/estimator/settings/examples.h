@@ -71,6 +71,9 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"no-sync", {""}, "fsdp", "2", "accumulate", "3"},
       {"tp", {"2"}},
       {"sequence-parallel", {""}, "tp", "2"},
+      {"pp", {"2"}},
+      {"schedule", {"1f1b", "gpipe"}, "pp", "2", "micro-batches", "4"},
+      {"micro-batches", {"3"}, "pp", "2"},
       {"rank", {"1"}, "fsdp", "3"},
       {"epochs", {"3"}, "samples", "5000"}};
   return kExamples;
