@@ -14,8 +14,8 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/verb.h"
 #include "estimator/estimator.h"
-#include "estimator/plan/one_stage.h"
 #include "estimator/request/find_platform.h"
+#include "estimator/request/one_stage.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::cli {

@@ -12,9 +12,9 @@
 #include "estimator/estimator.h"
 #include "estimator/model/bind_symbols.h"
 #include "estimator/plan/batch_memory.h"
-#include "estimator/plan/one_stage.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
+#include "estimator/request/one_stage.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {

@@ -1,4 +1,4 @@
-#include "estimator/plan/one_stage.h"
+#include "estimator/request/one_stage.h"
 
 #include <fmt/format.h>
 
