@@ -113,12 +113,12 @@ TEST_CASE("kernel run: stopped between kernels, it goes on where it was") {
 
 TEST_CASE(
     "kernel run: killed at fifty random records and gone on with, nothing is lost or doubled") {
-  constexpr int kKernels = 200, kKills = 50;
+  constexpr int kPlanned = 200, kKills = 50;
   const test::Scratch scratch;
-  const KernelRunPlan whole = plan_of(kKernels, scratch.path("whole.jsonl"));
+  const KernelRunPlan whole = plan_of(kPlanned, scratch.path("whole.jsonl"));
   FakeCard uninterrupted;
   REQUIRE(run_kernels(uninterrupted, whole));
-  const KernelRunPlan plan = plan_of(kKernels, scratch.path("killed.jsonl"));
+  const KernelRunPlan plan = plan_of(kPlanned, scratch.path("killed.jsonl"));
   std::mt19937 chance(1);
   int killed = 0;
   for (int i = 0; i < kKills; ++i) {
@@ -143,6 +143,6 @@ TEST_CASE(
   FakeCard last;
   const auto done = run_kernels(last, plan);
   REQUIRE(done);
-  CHECK(done->records.size() == kKernels);
+  CHECK(done->records.size() == kPlanned);
   CHECK(file_text(plan.out) == file_text(whole.out));
 }

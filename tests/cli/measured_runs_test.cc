@@ -11,10 +11,10 @@ using namespace plimsoll::test;
 // which 120,000 rows that are kept do not fit into (3 kB each).
 TEST_CASE("cli: long files of measured runs are judged row by row, in bounded memory") {
   if (skipped()) return;
-  constexpr int kRows = 120'000;
+  constexpr int kLongRows = 120'000;
   const Scratch scratch;
   std::string rows = "kind,device,op,m,n,k,dtype,time_ms\n";
-  for (int i = 0; i < kRows; ++i) rows += "kernel,titan-xp,softmax,1,1,1,float32,0.1\n";
+  for (int i = 0; i < kLongRows; ++i) rows += "kernel,titan-xp,softmax,1,1,1,float32,0.1\n";
   const std::string file = scratch.write("runs.csv", rows);
   for (const bool json : {false, true}) {
     std::vector<std::string> asked = {"validate", file, "--allow-skipped"};
@@ -22,8 +22,8 @@ TEST_CASE("cli: long files of measured runs are judged row by row, in bounded me
     const Ran ran = run_plimsoll(asked, {.seconds = 120});
     CAPTURE(ran.err.substr(0, 300));
     CHECK(ran.status == 1);  // nothing was compared
-    const std::string counted = json ? fmt::format("\"skipped\":{}", kRows)
-                                     : fmt::format("FAILED 0 compared, {} skipped\n", kRows);
+    const std::string counted = json ? fmt::format("\"skipped\":{}", kLongRows)
+                                     : fmt::format("FAILED 0 compared, {} skipped\n", kLongRows);
     CHECK(ran.out.find(counted) != ran.out.npos);
     CHECK(json == (ran.out.find("all in --json") == ran.out.npos));
   }

@@ -184,9 +184,9 @@ TEST_CASE("cli sweep: answers are believed only where all that they rest on is t
             "layers": [{{"name": "l", "type": "linear", "out": {}}}], "loss": "sum"}})",
         out);
   };
-  constexpr const char* kPlan =
+  constexpr const char* kTwoModels =
       "model: [a.json, b.json]\nparameters: {gpu: [t4], batch: [8, 16]}\n";
-  folder.write("p.yaml", kPlan);
+  folder.write("p.yaml", kTwoModels);
   folder.write("a.json", model(64));
   folder.write("b.json", model(128));
   REQUIRE(folder.sweep({"--out", "s.jsonl"}).status == 0);
@@ -204,9 +204,9 @@ TEST_CASE("cli sweep: answers are believed only where all that they rest on is t
   folder.write("a.json", model(60'000'000));
   refused({}, "the model a.json changed");
   folder.write("a.json", model(64));
-  folder.write("p.yaml", std::string(kPlan) + "# another\n");
+  folder.write("p.yaml", std::string(kTwoModels) + "# another\n");
   refused({}, "the plan changed");
-  folder.write("p.yaml", kPlan);
+  folder.write("p.yaml", kTwoModels);
   refused({"--precision", "amp-fp16"}, "the flags changed");
   refused({"--memory-only"}, "the flags changed");
   std::filesystem::create_directories(folder.path("own/devices"));

@@ -40,7 +40,7 @@ TEST_CASE("cli: help of a verb fits two screens of 24 lines") {
 
 TEST_CASE("cli: text is no wider than 80 columns where there is no terminal") {
   if (skipped()) return;
-  const std::vector<std::vector<std::string>> kAsked = {
+  const std::vector<std::vector<std::string>> commands = {
       {"estimate", kFormNet, "--gpu", "l4"},
       {"estimate", kFormNet, "--gpu", "l4", "--layers", "--kernels", "--why"},
       {"estimate", "builtin:vit_b_16", "--gpu", "quadro-p4000", "--batch", "2000", "--layers"},
@@ -57,7 +57,7 @@ TEST_CASE("cli: text is no wider than 80 columns where there is no terminal") {
       {"gpus"},
       {"models"},
   };
-  for (const auto& arguments : kAsked) {
+  for (const auto& arguments : commands) {
     const Ran ran = run_plimsoll(arguments);
     CAPTURE(arguments.front());
     CAPTURE(arguments.back());

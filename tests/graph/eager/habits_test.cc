@@ -321,16 +321,16 @@ TEST_CASE("habits: attention written out scales scores and widens its softmax, t
     }
     return written;
   };
-  constexpr int64_t kHalf = 2, kScores = 2 * 3 * 5 * 7, kQueries = 2 * 3 * 5 * 8;
+  constexpr int64_t kHalfBytes = 2, kScores = 2 * 3 * 5 * 7, kQueries = 2 * 3 * 5 * 8;
   constexpr int64_t kKeys = 2 * 3 * 7 * 8;
   auto written_out = launched(false);
-  CHECK(written_out["mul"] == std::vector<int64_t>{kHalf * kScores});
+  CHECK(written_out["mul"] == std::vector<int64_t>{kHalfBytes * kScores});
   CHECK(written_out["add"] == std::vector<int64_t>{kFloat * kScores});  // the mask of padding
   CHECK(written_out["softmax"] == std::vector<int64_t>{kFloat * kScores});
-  CHECK(written_out["cast"] == std::vector<int64_t>{kHalf * kScores});
+  CHECK(written_out["cast"] == std::vector<int64_t>{kHalfBytes * kScores});
   auto operators = launched(true);
-  CHECK(operators["mul"] == std::vector<int64_t>{kHalf * kQueries, kHalf * kKeys});
-  CHECK(operators["softmax"] == std::vector<int64_t>{kHalf * kScores});
+  CHECK(operators["mul"] == std::vector<int64_t>{kHalfBytes * kQueries, kHalfBytes * kKeys});
+  CHECK(operators["softmax"] == std::vector<int64_t>{kHalfBytes * kScores});
   CHECK(operators.count("add") == 0);
 }
 
