@@ -83,7 +83,8 @@ Result<std::vector<Cpu>> read_cpus(const Hwdb& hwdb) {
       row.required_string("source");
       const std::string family = row.required_string("family"), core = row.required_string("core");
       const int64_t year = row.required_integer("year", {.low = 2000, .high = 2100});
-      for (const std::string_view model : split(row.required_string("models"), ',')) {
+      const std::string models = row.required_string("models");
+      for (const std::string_view model : split(models, ',')) {
         auto cpu = cpu_of(trimmed(model), family, per_clock[core]);
         if (!cpu) continue;
         cpu->year = year;
@@ -96,12 +97,12 @@ Result<std::vector<Cpu>> read_cpus(const Hwdb& hwdb) {
 }
 
 // The words that differ most from processor to processor are the longest.
-bool is_meant(const NameParts& asked, const NameParts& row) {
-  if (!asked.family.empty() && asked.family != row.family) return false;
+bool is_meant(const NameParts& name, const NameParts& row) {
+  if (!name.family.empty() && name.family != row.family) return false;
   const auto longest = std::ranges::max_element(
       row.numbers, {}, [](const std::string& word) { return word.size(); });
-  return longest != row.numbers.end() && std::ranges::binary_search(asked.numbers, *longest) &&
-         std::ranges::includes(row.numbers, asked.numbers);
+  return longest != row.numbers.end() && std::ranges::binary_search(name.numbers, *longest) &&
+         std::ranges::includes(row.numbers, name.numbers);
 }
 
 }  // namespace
@@ -123,9 +124,9 @@ Result<Cpu> find_cpu(const Hwdb& hwdb, std::string_view name) {
   if (found) return *found;
   const std::string near = nearest(name, names);
   return error("E147", fmt::format("{}: no such processor is known", setting("cpu", name)), {},
-               near.empty() ? fmt::format("{} takes a file that says how fast one thread is",
-                                          setting("host"))
-                            : fmt::format("did you mean '{}'?", near));
+               near.empty()
+                   ? fmt::format("{} takes a file with the speed of one thread", setting("host"))
+                   : fmt::format("did you mean '{}'?", near));
 }
 
 }  // namespace plimsoll

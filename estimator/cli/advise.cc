@@ -58,7 +58,7 @@ Verb make_advise(CLI::App& root) {
       "where none fits.");
   add_shared(*app, flags->shared);
   add_output(*app, flags->output, "as JSON", "combinations");
-  app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults taken")
+  app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
       ->group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};
 }

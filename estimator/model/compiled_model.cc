@@ -300,10 +300,10 @@ Result<void> finetune(CompiledModel& compiled, const AdapterNames& names,
     compiled.basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32",
                                          requested.rank, done->adapters, requested.targets));
   if (done->stacked > 0)
-    compiled.basis.push_back(
-        fmt::format("LoRA: {} parameters that are no layers of their own, experts and routers, are "
-                    "made anew with their adapters for each use (peft 0.21, ParamWrapper)",
-                    done->stacked));
+    compiled.basis.push_back(fmt::format(
+        "LoRA: {} parameters of experts and routers are combined with their adapters at "
+        "each use (peft 0.21, ParamWrapper)",
+        done->stacked));
   if (const QuantizationRow* row = requested.quantize)
     compiled.basis.push_back(
         fmt::format("{} matrices are stored as {}: {}", done->quantized, row->name, row->source));

@@ -45,8 +45,8 @@ Result<Step> step_at(const Record& record, const Binding& binding) {
   return step;
 }
 
-Result<void> check_ranks(const Record& record, const Mesh& asked) {
-  const int64_t recorded = ranks_of(record.mesh), wanted = ranks_of(asked);
+Result<void> check_ranks(const Record& record, const Mesh& requested) {
+  const int64_t recorded = ranks_of(record.mesh), wanted = ranks_of(requested);
   if (recorded == wanted) return {};
   if (recorded == 1)
     return error("E283", fmt::format("the step is recorded on one GPU, not on one of {}", wanted),
@@ -74,7 +74,7 @@ std::vector<std::string> basis_of(const Record& record) {
                   shortened(record.torch, 60))};
   if (ranks_of(record.mesh) > 1)
     basis.push_back(fmt::format(
-        "rank {} of {}, whose own code shards the model; collectives are priced by the links",
+        "rank {} of {}, sharded by the program; the links determine the time of collectives",
         record.mesh.rank, ranks_of(record.mesh)));
   for (const std::string& said : record.stated)
     basis.push_back(fmt::format("assumed where the step reads values: {}", shortened(said)));

@@ -13,7 +13,7 @@ namespace plimsoll {
 Result<Step> step_at(const Record& record, const Binding& binding);
 
 // E283 where the request asks for other ranks than the record is one of.
-Result<void> check_ranks(const Record& record, const Mesh& asked);
+Result<void> check_ranks(const Record& record, const Mesh& requested);
 
 // By tensor of its graph.
 std::vector<WeightRole> roles_of(const Record& record);

@@ -77,7 +77,7 @@ class StackSearch {
     for (const auto& [kind, remedies] : groups) {
       std::vector<MemoryAndPace> points;
       for (const Remedy* r : remedies) points.push_back({r->device_bytes, r->samples_per_second});
-      const std::vector<char> leads = unbeaten(points);
+      const std::vector<char> leads = pareto_front(points);
       for (size_t i = 0; i < remedies.size(); ++i) {
         if (leads[i]) best.push_back(*remedies[i]);
       }
@@ -109,8 +109,8 @@ std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estim
   return search.best();
 }
 
-Result<Advice> advise(const Request& asked, const Hwdb& hwdb) {
-  Request request = asked;
+Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
+  Request request = requested;
   request.trace = request.detail = request.minimum = false;
   auto today = estimate(request, hwdb);
   if (!today) return tl::make_unexpected(today.error());

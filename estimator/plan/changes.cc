@@ -38,7 +38,7 @@ ChangeKind checkpoints(const Request& request) {
 ChangeKind adapters(const Request& request, bool of_family) {
   const bool full = request.recipe.finetune.kind == FinetuneKind::kFull;
   if (!of_family || request.recipe.mode != Mode::kTrain || !full) return {};
-  return {{setting("finetune", "lora"), "trains adapters alone",
+  return {{setting("finetune", "lora"), "trains only adapters",
            [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kLora; }},
           {setting("finetune", "qlora"), "adapters, the rest in 4 bits",
            [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kQlora; }}};

@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-std::vector<char> unbeaten(std::span<const MemoryAndPace> answers) {
+std::vector<char> pareto_front(std::span<const MemoryAndPace> answers) {
   std::vector<size_t> order(answers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, [&](size_t a, size_t b) {

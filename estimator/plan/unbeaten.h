@@ -14,6 +14,6 @@ struct MemoryAndPace {
 };
 
 // One entry for each; of equals the first is unbeaten. Cost: to sort them.
-std::vector<char> unbeaten(std::span<const MemoryAndPace> answers);
+std::vector<char> pareto_front(std::span<const MemoryAndPace> answers);
 
 }  // namespace plimsoll

@@ -74,7 +74,7 @@ std::string to_json_line(const SweepSummary& summary);
 class SweepBest {
  public:
   void add(const SweptConfiguration& configuration, const SweepPoint& point);
-  const std::vector<SweepCandidate>& unbeaten() const { return best_; }
+  const std::vector<SweepCandidate>& pareto_front() const { return best_; }
   std::string to_text(const SweepPlan& plan, bool time, const Page& page = {}) const;
   // At most `most` of them, the fastest first, or without times the smallest.
   Table table(const SweepPlan& plan, bool time, size_t most) const;

@@ -65,7 +65,7 @@ std::span<const SettingRow> gradient_settings() {
        .acts = {updates, "nothing is updated in this mode"}},
       {.name = "trainer",
        .group = kTrainingGroup,
-       .help = "the program that trains: what it does where no setting says otherwise",
+       .help = "training program whose defaults apply where no setting is given",
        .default_text = "none",
        .value = trainer(),
        .acts = {trains, "inference trains nothing"}},

@@ -61,7 +61,7 @@ Result<void> read_axes(const SettingRow& row, std::string_view text, Request& in
 }
 
 // "fsdp=8,tp=2": of the axes that were said.
-std::string axes_said(const ParallelRequest& from) {
+std::string axes_text_of(const ParallelRequest& from) {
   std::string text;
   for (const Axis axis : kAxes) {
     const auto index = static_cast<size_t>(axis);
@@ -76,7 +76,7 @@ constexpr SettingValue axes() {
           .placeholder = "AXIS=N,...",
           .read = read_axes,
           .write = [](JsonWriter& out, const Request& from) {
-            out.string_or_null(axes_said(from.parallel));
+            out.string_or_null(axes_text_of(from.parallel));
           }};
 }
 
@@ -84,7 +84,7 @@ constexpr SettingValue axes() {
 void write_axes(JsonWriter& out, const Request& from) {
   ParallelRequest said = from.parallel;
   if (!said.fsdp) said.axes[static_cast<size_t>(Axis::kShard)] = 0;  // "zero_group" says it
-  std::string text = axes_said(said);
+  std::string text = axes_text_of(said);
   if (said.fsdp && said.axes[static_cast<size_t>(Axis::kShard)] == 0)
     text = fmt::format("fsdp={}{}{}", kEveryRank, text.empty() ? "" : ",", text);
   if (!text.empty()) out.key("parallel").string(text);

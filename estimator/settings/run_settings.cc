@@ -99,7 +99,7 @@ constexpr SettingRow kRunRows[] = {
      .default_text = "as old as the GPU",
      .value = text_value<&Request::cpu>("NAME", Type::kText),
      .record = {.name = "cpu", .composed = true},
-     .acts = {has_unknown_host, "{} is a machine of its own", "host"}},
+     .acts = {has_unknown_host, "{} names a known machine", "host"}},
     {.name = "workers",
      .group = kRunGroup,
      .help = "loader processes (num_workers); adds data loading to the time",

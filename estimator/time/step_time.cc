@@ -170,8 +170,8 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   step.bubble = around.bubble * (device_or_host(passes, step.host) + step.communication);
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = busy_seconds(step, 1);
-  const double alone = busy + step.fixed + step.input_copy + step.communication + step.bubble;
-  step.load = step.seconds - alone;
+  const double isolated = busy + step.fixed + step.input_copy + step.communication + step.bubble;
+  step.load = step.seconds - isolated;
   step.loading = loading_seconds(around.habits.loader, around, 1);
   step.host_bound = step.host + step.fixed + step.load > step.gpu;
   step.input_bound = step.load + step.input_copy > busy + step.fixed + step.communication;

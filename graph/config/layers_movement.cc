@@ -20,7 +20,7 @@ constexpr Key kSliceKeys[] = {
 constexpr Key kSelectKeys[] = {
     {"axis", KeyKind::kInteger, kRequired, "axis, which goes away", kAnyInteger},
     {"index", KeyKind::kInteger, kRequired, "index; negative counts from the end", kAnyInteger},
-    {"listed", KeyKind::kFlag, "false", "by a list of it alone: a copy, and the axis stays"},
+    {"listed", KeyKind::kFlag, "false", "by a list of one index: a copy, and the axis stays"},
 };
 constexpr Key kReshapeKeys[] = {
     {"shape", KeyKind::kShape, kRequired, "new extents; 0 keeps one, -1 is what is left", -1}};
@@ -197,7 +197,7 @@ constexpr LayerType kMovementLayers[] = {
     {"parameter", 0, 0, kShapeKeys, weight, "a trained tensor"},
     {"buffer", 0, 0, kBufferKeys, buffer, "numbers that a module keeps and nobody trains"},
     {"contiguous", 1, 1, {}, in_order, "a copy in the order of its axes, where it does not lie so"},
-    {"rows", 2, 2, {}, rows, "those of the first input that the second, whole numbers, says"},
+    {"rows", 2, 2, {}, rows, "rows of the first input whose numbers are in the second"},
     {"zeros", 0, 0, kShapeKeys, zeros, "a constant made in every step"},
     {"roi_align", 3, 3, kRoiKeys, roi_align,
      "features of boxes; inputs features, boxes [K,4], image of each box [K]"},

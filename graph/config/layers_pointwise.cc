@@ -17,7 +17,7 @@ constexpr Key kEluKeys[] = {{"alpha", KeyKind::kReal, "1", "limit below 0"}};
 constexpr Key kGeluKeys[] = {
     {"approximate", KeyKind::kChoice, "none",
      "the formula; \"pieces\" is that of tanh, an operator each, as GPT-2's code has it; "
-     "\"function\" the same with a backward pass of its own, as BLOOM's has it",
+     "\"function\" the same with a custom backward pass, as in BLOOM's code",
      1, "none|tanh|pieces|function"}};
 constexpr Key kDropoutKeys[] = {{"rate", KeyKind::kRate, "0.5", "share of elements set to 0"}};
 constexpr Key kAxisKeys[] = {{"axis", KeyKind::kInteger, "-1", "axis", kAnyInteger}};

@@ -172,19 +172,12 @@ class Updater {
 
   // Frameworks whose update is one operator for each parameter, in place.
   void run_as_one() {
-    if (composes(m_) && !has_operator()) return run_composed();
+    if (composes(m_) && !row_.has_operator) return run_composed();
     for (Group& group : groups_of()) {
       const auto states = static_cast<int>(group.rule->states.size());
       const UpdatePass pass{.read = 2, .written = 1, .states = true, .flop = 2 + 5 * states};
       launch(pass, group, whole_of(group, pass), true);
     }
-  }
-
-  // Those of tensorflow/core/kernels/training_ops.cc.
-  bool has_operator() const {
-    static constexpr std::array<std::string_view, 6> kOperators = {"sgd",  "momentum", "nesterov",
-                                                                   "adam", "rmsprop",  "adagrad"};
-    return among(row_.name, kOperators);
   }
 
   // Operator by operator for each parameter (google-research/bert, optimization.py). Operators run

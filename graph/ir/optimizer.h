@@ -71,6 +71,9 @@ struct OptimizerRow {
   // The library and its version; "no library" where there is none to compare with.
   std::string_view source;
   std::string_view smaller{};  // one with smaller states, to offer where memory is short; "": none
+  // TensorFlow has one operator for it (tensorflow/core/kernels/training_ops.cc); else its update
+  // is composed where the framework composes.
+  bool has_operator = false;
 };
 
 // All rows; find_optimizer("momentum") is what runs unless another one is asked for.

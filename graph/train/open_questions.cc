@@ -28,7 +28,7 @@ class OpenSearch {
     look_at_buffers();
     look_at_passes();
     tell(passes_, "layer",
-         "may run without gradients for one of its inputs or, as taken here, for none");
+         "may run without gradients for one of its inputs or, as assumed here, for none");
     tell(leaky_, "activation", "may run in place or not");
     tell(regions_, "operator", "may run with gradients or, as assumed here, without");
     tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");

@@ -16,7 +16,7 @@ constexpr IgnoredKey kIgnoredKeys[] = {
      "false null none"},
     {"adapter_fp32", "adapters are kept in fp32", true, "false null"},
     {"optimizer_in_backward", "each weight is updated as its gradient comes", true, "false null"},
-    {"packed", "samples are joined to full sequences, as long as seq says"},
+    {"packed", "samples are joined to full sequences of length seq"},
     {"seq_is_config_default", "seq is not printed: it is the program's default of that time"},
     {"seq_is_maximum", "most sequences are shorter than seq", true, "false null"},
     {"tokens_per_step_mean", "sequences differ in length", true},

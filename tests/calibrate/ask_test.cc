@@ -75,7 +75,7 @@ TEST_CASE("ask: a line for each distinct question, with the contract's fields") 
   REQUIRE(ran.status == 0);
   CHECK(says(ran.out, "cuDNN 9.10.2, "));
   CHECK(says(ran.out, "cuBLASLt 12.1.3, "));
-  CHECK(says(ran.out, "asked 3 questions"));
+  CHECK(says(ran.out, "3 queries"));
   const auto all = records(out);
   REQUIRE(all.size() == 3);
   CHECK(all[2]["n"] == 3);
@@ -103,13 +103,13 @@ TEST_CASE("ask: gone on with; another GPU or version is another answer; a torn e
                          library.environment(std::move(more)));
   };
   CHECK(ask("titan-xp").status == 0);
-  CHECK(says(ask("titan-xp").out, "asked 0 questions"));
+  CHECK(says(ask("titan-xp").out, "0 queries"));
   std::ofstream(out, std::ios::app) << "{\"pass\":\"fpr";
   const Ran torn = ask("titan-xp");
   CHECK(says(torn.out, "a torn last line of 12 bytes was cut off"));
   CHECK(says(torn.out, "4 were known"));
-  CHECK(says(ask("t4").out, "asked 4 questions"));
-  CHECK(says(ask("t4", {"FAKE_CUDNN_VERSION=91900"}).out, "asked 4 questions"));
+  CHECK(says(ask("t4").out, "4 queries"));
+  CHECK(says(ask("t4", {"FAKE_CUDNN_VERSION=91900"}).out, "4 queries"));
   CHECK(records(out).size() == 12);
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("ask: a crash inside cuDNN is a message; what was answered before it s
                                 library.environment({"FAKE_CUDNN_CRASH_AT=3"}));
   CHECK(ran.status == 4);
   CHECK(says(ran.err, "[E707]"));
-  CHECK(says(ran.err, "cuDNN 9.10.2 crashed (Aborted) when asked 'fprop 3 8 8 8 8 3 3"));
+  CHECK(says(ran.err, "cuDNN 9.10.2 crashed (Aborted) at the query 'fprop 3 8 8 8 8 3 3"));
   CHECK(says(ran.err, "b200 (compute capability 10.0)"));
   CHECK(records(out).size() == 2);
 }
@@ -262,7 +262,7 @@ TEST_CASE("estimate --ask-cudnn: its convolutions have the workspaces that cuDNN
   const json memory = json::parse(ran.out)["result"]["memory"];
   CHECK(memory["workspace_basis"] == "asked");
   CHECK(memory["workspace_bytes"] == 12);
-  CHECK(says(ran.out, "convolutions asked of cuDNN 9.10.2"));
+  CHECK(says(ran.out, "convolutions from cuDNN 9.10.2"));
   options.environment.emplace_back("FAKE_CUDNN_CRASH_AT=12");
   const Ran crashed = run_plimsoll(command, options);
   CHECK(crashed.status == 4);

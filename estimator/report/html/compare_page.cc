@@ -28,7 +28,7 @@ std::vector<char> unbeaten_of(const Comparison& comparison) {
       indices.push_back(i);
       answers.push_back({e.memory.device_bytes, e.time.samples_per_second, e.fits});
     }
-    const std::vector<char> best = unbeaten(answers);
+    const std::vector<char> best = pareto_front(answers);
     for (size_t i = 0; i < indices.size(); ++i) all[indices[i]] = best[i];
   }
   return all;

@@ -47,7 +47,8 @@ void SweepPage::add(const SweptConfiguration& configuration, const SweepPoint& p
 std::vector<SweepPage::Shown> SweepPage::shown(const SweepBest& best) const {
   std::map<int64_t, Shown> by_number;
   for (const SweepCandidate& c : kept_) by_number[c.configuration.number] = {&c, false};
-  for (const SweepCandidate& c : best.unbeaten()) by_number[c.configuration.number] = {&c, true};
+  for (const SweepCandidate& c : best.pareto_front())
+    by_number[c.configuration.number] = {&c, true};
   std::vector<Shown> all;
   for (const auto& entry : by_number) all.push_back(entry.second);
   return all;

@@ -9,8 +9,8 @@ using namespace plimsoll;
 TEST_CASE("unbeaten: by hand") {
   const std::vector<MemoryAndPace> answers = {{10, 5}, {10, 6},       {8, 4}, {9, 3},
                                               {10, 6}, {4, 9, false}, {20, 7}};
-  CHECK(unbeaten(answers) == std::vector<char>{0, 1, 1, 0, 0, 0, 1});
-  CHECK(unbeaten({}).empty());
+  CHECK(pareto_front(answers) == std::vector<char>{0, 1, 1, 0, 0, 0, 1});
+  CHECK(pareto_front({}).empty());
 }
 
 TEST_CASE("unbeaten: as the definition says") {
@@ -19,7 +19,7 @@ TEST_CASE("unbeaten: as the definition says") {
     std::vector<MemoryAndPace> answers(random() % 20);
     for (MemoryAndPace& a : answers)
       a = {static_cast<int64_t>(random() % 6), static_cast<double>(random() % 6), random() % 4 > 0};
-    const std::vector<char> found = unbeaten(answers);
+    const std::vector<char> found = pareto_front(answers);
     for (size_t i = 0; i < answers.size(); ++i) {
       bool beaten = !answers[i].counts;
       for (size_t j = 0; j < answers.size(); ++j) {
