@@ -5,14 +5,17 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "estimator/estimator.h"
 #include "graph/base/embedded.h"
 #include "hwdb/hwdb.h"
+#include "tests/support/golden_memory.h"
 #include "tests/support/import_support.h"
 #include "tests/support/invariants.h"
 #include "tests/support/mutate.h"
 #include "tests/support/scratch.h"
+#include "tests/support/tar_file.h"
 
 using namespace plimsoll;
 using namespace plimsoll::test;
@@ -21,18 +24,17 @@ namespace {
 
 // The small ones, by name: some hundred thousand bytes of weights would be all the work.
 std::vector<Message> sound_models() {
-  std::vector<std::filesystem::path> files;
-  for (const char* folder : {"ops", "families", "train-ts"}) {
-    for (const auto& file : std::filesystem::directory_iterator(
-             std::string(PLIMSOLL_SOURCE_DIR "/tests/golden/onnx/") + folder)) {
-      if (file.file_size() < 12'000) files.push_back(file.path());
-    }
+  std::map<std::string, std::string> files;  // of the goldens, packed
+  for (const auto& [name, bytes] : read_tar(read_bytes(golden_path("onnx/ops.tar"))))
+    files["ops/" + name] = bytes;
+  for (const char* folder : {"families/", "train-ts/"}) {
+    for (const auto& file :
+         std::filesystem::directory_iterator(golden_path(std::string("onnx/") + folder)))
+      files[folder + file.path().filename().string()] = read_bytes(file.path().string());
   }
-  std::ranges::sort(files);
   std::vector<Message> models;
-  for (const auto& path : files) {
-    std::ifstream in(path, std::ios::binary);
-    const std::string packed{std::istreambuf_iterator<char>(in), {}};
+  for (const auto& [name, packed] : files) {
+    if (packed.size() >= 12'000) continue;
     const auto bytes = gunzip(packed, size_t{4} << 20);
     auto model = bytes ? Message::parse(*bytes, Kind::kModel) : std::nullopt;
     if (model) models.push_back(std::move(*model));
