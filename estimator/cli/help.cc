@@ -121,7 +121,7 @@ std::string help_of(const CLI::App& app, const std::vector<std::string_view>& ex
   for (const std::string& group : groups_of(app)) text += group_text(app, group, all, page);
   if (!all && std::ranges::any_of(app.get_options(),
                                   [](const CLI::Option* option) { return is_rare(*option); }))
-    text += "\n'--help-all' lists every option and its values.\n";
+    text += "'--help-all' lists every option and its values.\n";
   return text;
 }
 

@@ -47,7 +47,6 @@ constexpr SettingRow kGpuRows[] = {
      .axis = SweepAxis::kGpu},
     {.name = "mem",
      .group = kGpuGroup,
-     .shown = kOften,
      .help = "capacity instead of the GPU's, e.g. 10GiB",
      .value = size_value<&Request::memory_bytes>(),
      .record = {.of_run = false}},

@@ -36,14 +36,14 @@ SettingValue trainer() {
   value.type = SettingValue::Type::kWord;
   value.placeholder = "PROGRAM";
   value.words = [] {
-    std::vector<std::string> names;
+    std::vector<std::string> names = {"none"};
     for (const TrainerRow& row : trainers()) names.emplace_back(row.name);
     return names;
   };
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
     const auto at = read_word(row, text);
     if (!at) return tl::make_unexpected(at.error());
-    into.trainer = &trainers()[*at];
+    into.trainer = *at > 0 ? &trainers()[*at - 1] : nullptr;
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {

@@ -160,7 +160,7 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "none, blocks, mirror, or module paths: h.0,h.1 or h.?",
+     .help = "none, blocks, blocks/2, mirror or module paths",
      .default_text = "none",
      .value = checkpoint(),
      .record = {.name = "checkpoint", .word = written_checkpoint},

@@ -51,7 +51,7 @@ TEST_CASE("every class has terms, a row and a launch among its terms") {
 // fitted to. kernel_time.cc or convolution.cc say which kernels it prices.
 TEST_CASE("a class is named where its terms, its row and its plan are") {
   const std::set<std::string> everywhere = {
-      "calibrate/fit_plan.cc", "estimator/kernels/fit_class.cc",
+      "calibrate/fit_plan.cc", "estimator/kernels/fit_class.cc", "estimator/kernels/select_fit.cc",
       "estimator/kernels/time_context.cc", "hwdb/calibration.cc"};
   struct Named {
     std::vector<std::string> words;

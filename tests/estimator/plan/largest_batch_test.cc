@@ -71,7 +71,7 @@ TEST_CASE("largest: a model's table of positions ends the search, and it is said
   CHECK(found->answer.searched_to == 224);
   REQUIRE(!found->notes.diagnostics.empty());
   CHECK(found->notes.diagnostics.back().code == "N524");
-  CHECK(found->notes.diagnostics.back().message.find("no image of 240") != std::string::npos);
+  CHECK(found->notes.diagnostics.back().message.find("with image 240") != std::string::npos);
 }
 
 TEST_CASE("largest: a size that the model does not have is an error") {

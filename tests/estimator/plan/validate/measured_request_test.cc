@@ -106,7 +106,7 @@ TEST_CASE("measured request: how GPUs share the model") {
   CHECK(refusal(r).find("'cp'") != std::string::npos);
   r.parallel = "tp=3";
   r.micro_batch.reset();
-  CHECK(refusal(r).find("16 GPUs cannot be shared") == 0);
+  CHECK(refusal(r).find("16 GPUs do not match") == 0);
 }
 
 TEST_CASE("measured request: published configurations by the names that trainers use") {
