@@ -8,6 +8,7 @@
 #include "calibrate/asking_child.h"
 #include "estimator/library/workspace_plan.h"
 #include "graph/base/json_lines_file.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -29,11 +30,9 @@ class Choices {
     if (!answer.error.empty()) return plimsoll::line_of(answer, {});
     asked_->add(answer);
     const ConvProblem<int64_t>& problem = answer.question.problem;
-    const auto tables = tables_.of(answer.question.dtype, problem.channels_last);
-    if (!tables) return tl::make_unexpected(tables.error());
-    const auto choice = (*tables)->choose(problem, answer.question.pass, policy_);
-    if (!choice) return tl::make_unexpected(choice.error());
-    return plimsoll::line_of(answer, *choice);
+    const auto tables = TRY(tables_.of(answer.question.dtype, problem.channels_last));
+    const auto choice = TRY(tables->choose(problem, answer.question.pass, policy_));
+    return plimsoll::line_of(answer, choice);
   }
 
  private:
@@ -46,37 +45,33 @@ class Choices {
 
 Result<AskReport> ask(const AskPlan& plan, const Hwdb& hwdb,
                       const std::function<void(size_t, size_t)>& progress) {
-  auto child = AskingChild::start(plan.device, plan.longest_answer);
-  if (!child) return tl::make_unexpected(child.error());
-  auto file = JsonLinesFile::open(plan.out, {.begins = {R"({"pass":)"}});
-  if (!file) return tl::make_unexpected(file.error());
-  AskReport report{.libraries = child->libraries(), .torn_bytes = file->torn_bytes()};
+  auto child = TRY(AskingChild::start(plan.device, plan.longest_answer));
+  auto file = TRY(JsonLinesFile::open(plan.out, {.begins = {R"({"pass":)"}}));
+  AskReport report{.libraries = child.libraries(), .torn_bytes = file.torn_bytes()};
   std::set<std::string> known;
-  for (size_t i = 0; i < file->lines().size(); ++i) {
-    const auto answer = read_answer(file->lines()[i], fmt::format("{}, line {}", plan.out, i + 1));
-    if (!answer) return tl::make_unexpected(answer.error());
-    known.insert(key_of(*answer));
+  for (size_t i = 0; i < file.lines().size(); ++i) {
+    const auto answer =
+        TRY(read_answer(file.lines()[i], fmt::format("{}, line {}", plan.out, i + 1)));
+    known.insert(key_of(answer));
   }
-  if (auto done = file->cut_torn_end(); !done) return tl::make_unexpected(done.error());
-  Choices choices(plan, hwdb, child->version());
+  TRY(file.cut_torn_end());
+  Choices choices(plan, hwdb, child.version());
   for (size_t i = 0; i < plan.questions.size(); ++i) {
     AskedAnswer answer;
     answer.question = plan.questions[i];
     answer.gpu = plan.device.id;
-    answer.cudnn = child->version();
+    answer.cudnn = child.version();
     answer.framework = plan.framework;
     if (!known.insert(key_of(answer)).second) {
       ++report.known;
       continue;
     }
-    auto listed = child->ask(answer.question);
-    if (!listed) return tl::make_unexpected(listed.error());
-    answer.mode = listed->mode;
-    answer.plans = std::move(listed->plans);
-    answer.error = listed->error;
-    const auto line = choices.line_of(answer);
-    if (!line) return tl::make_unexpected(line.error());
-    if (auto done = file->append(*line); !done) return tl::make_unexpected(done.error());
+    auto listed = TRY(child.ask(answer.question));
+    answer.mode = listed.mode;
+    answer.plans = std::move(listed.plans);
+    answer.error = listed.error;
+    const auto line = TRY(choices.line_of(answer));
+    TRY(file.append(line));
     ++report.asked;
     if (!answer.error.empty()) ++report.refused;
     if (progress) progress(i + 1, plan.questions.size());

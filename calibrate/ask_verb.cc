@@ -14,6 +14,7 @@
 #include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -28,16 +29,14 @@ struct AskFlags {
 
 // A line of JSON each, as `plimsoll workspace` reads them.
 Result<std::vector<ConvQuestion>> read_problems(const std::string& path, DType usual) {
-  const auto text = read_text(path);
-  if (!text) return tl::make_unexpected(text.error());
+  const auto text = TRY(read_text(path));
   std::vector<ConvQuestion> questions;
-  std::string_view rest = *text;
+  std::string_view rest = text;
   for (int number = 1; !rest.empty(); ++number) {
     const std::string_view line = take_part(rest, '\n');
     if (trimmed(line).empty()) continue;
-    auto question = parse_conv_question(line, fmt::format("{}, line {}", path, number), usual);
-    if (!question) return tl::make_unexpected(question.error());
-    questions.push_back(*question);
+    auto question = TRY(parse_conv_question(line, fmt::format("{}, line {}", path, number), usual));
+    questions.push_back(question);
   }
   return questions;
 }
@@ -64,30 +63,25 @@ Result<Request> request_of(const AskFlags& flags, const PrecisionRow& precision)
 
 Result<AskPlan> plan_of(const AskFlags& flags, const Hwdb& hwdb) {
   const PrecisionRow& precision = *find_precision(flags.precision);
-  auto device = hwdb.device(flags.gpu);
-  if (!device) return tl::make_unexpected(device.error());
-  const auto framework = hwdb.framework(flags.framework);
-  if (!framework) return tl::make_unexpected(framework.error());
+  auto device = TRY(hwdb.device(flags.gpu));
+  const auto framework = TRY(hwdb.framework(flags.framework));
   AskPlan plan;
-  plan.device = std::move(*device);
-  plan.framework = framework->id;
-  plan.policy = library_behaviour(*framework, {}, precision.tf32).policy;
+  plan.device = std::move(device);
+  plan.framework = framework.id;
+  plan.policy = library_behaviour(framework, {}, precision.tf32).policy;
   if (flags.benchmark) {
     plan.policy.benchmark = true;
     plan.framework += " benchmark";
   }
   plan.out = flags.out;
   if (!flags.problems.empty()) {
-    auto questions = read_problems(flags.problems, precision.storage);
-    if (!questions) return tl::make_unexpected(questions.error());
-    plan.questions = std::move(*questions);
+    auto questions = TRY(read_problems(flags.problems, precision.storage));
+    plan.questions = std::move(questions);
     return plan;
   }
-  const auto request = request_of(flags, precision);
-  if (!request) return tl::make_unexpected(request.error());
-  auto questions = convolutions(*request, hwdb);
-  if (!questions) return tl::make_unexpected(questions.error());
-  plan.questions = std::move(*questions);
+  const auto request = TRY(request_of(flags, precision));
+  auto questions = TRY(convolutions(request, hwdb));
+  plan.questions = std::move(questions);
   return plan;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
 #include "graph/json/json_fields.h"
 #include "graph/json/read_fields.h"
 #include "graph/json/reader.h"
@@ -55,9 +56,8 @@ void answer_questions(LineLink& link, const Device& device) {
 }  // namespace
 
 Result<AskingChild> AskingChild::start(const Device& device, std::chrono::milliseconds limit) {
-  auto child = LineChild::start([&](LineLink& link) { answer_questions(link, device); });
-  if (!child) return tl::make_unexpected(child.error());
-  AskingChild asking(std::move(*child));
+  auto child = TRY(LineChild::start([&](LineLink& link) { answer_questions(link, device); }));
+  AskingChild asking(std::move(child));
   asking.limit_ = limit;
   asking.device_ = fmt::format("{} (compute capability {}.{})", device.id,
                                device.compute_capability.major, device.compute_capability.minor);
@@ -67,10 +67,9 @@ Result<AskingChild> AskingChild::start(const Device& device, std::chrono::millis
         "answers: PLIMSOLL_CUDNN names its folder";
   const auto line = asking.child_.listen(limit);
   if (!line) return asking.gone("loading it");
-  const auto value = read_json(*line, "greeting");
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(*line, "greeting"));
   Diagnostics faults;
-  JsonObject object(*value, "greeting", faults, true);
+  JsonObject object(value, "greeting", faults, true);
   if (object.has("code")) {
     return error(object.required_string("code"), object.required_string("message"), {},
                  object.required_string("help"));
@@ -99,10 +98,9 @@ Result<Cudnn::Listed> AskingChild::ask(const ConvQuestion& question) {
   out.end_object();
   const auto line = child_.ask(out.take(), limit_);
   if (!line) return gone(fmt::format("at the query '{}'", text_of(question)));
-  const auto value = read_json(*line, "answer");
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(*line, "answer"));
   Diagnostics faults;
-  JsonObject object(*value, "answer", faults, true);
+  JsonObject object(value, "answer", faults, true);
   Cudnn::Listed listed;
   listed.mode = object.required_string("mode");
   listed.error = object.optional_string("error").value_or("");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/card_wire.h"
+#include "graph/base/try.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll::calibrate {
@@ -51,33 +52,30 @@ void answer_questions(LineLink& link, const CardChild::Open& open) {
 
 Result<std::unique_ptr<Card>> CardChild::start(Open open) {
   std::unique_ptr<CardChild> card(new CardChild(std::move(open)));
-  if (auto begun = card->begin(); !begun) return tl::make_unexpected(begun.error());
+  TRY(card->begin());
   return card;
 }
 
 Result<void> CardChild::begin() {
   child_.reset();
-  auto child = LineChild::start([&](LineLink& link) { answer_questions(link, open_); });
-  if (!child) return tl::make_unexpected(child.error());
-  child_.emplace(std::move(*child));
+  auto child = TRY(LineChild::start([&](LineLink& link) { answer_questions(link, open_); }));
+  child_.emplace(std::move(child));
   const auto line = child_->listen();
   if (!line) {
     return error("E707", fmt::format("the process that opens the card {}", child_->how_it_ended()));
   }
-  const auto value = read_json(*line, "greeting");
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(*line, "greeting"));
   Diagnostics faults;
-  JsonObject object(*value, "greeting", faults, true);
-  auto facts = read_facts(object);
-  if (!facts) return tl::make_unexpected(facts.error());
-  facts_ = std::move(*facts);
+  JsonObject object(value, "greeting", faults, true);
+  auto facts = TRY(read_facts(object));
+  facts_ = std::move(facts);
   return {};
 }
 
 template <class T>
 Result<T> CardChild::ask(const std::string& question, Result<T> (*read)(JsonObject& line)) {
   if (!child_) {
-    if (auto begun = begin(); !begun) return tl::make_unexpected(begun.error());
+    TRY(begin());
   }
   const auto line = child_->ask(question);
   if (!line) {
@@ -85,10 +83,9 @@ Result<T> CardChild::ask(const std::string& question, Result<T> (*read)(JsonObje
     child_.reset();
     return error("E725", fmt::format("the process with the card {}", how));
   }
-  const auto value = read_json(*line, "answer");
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(*line, "answer"));
   Diagnostics faults;
-  JsonObject object(*value, "answer", faults, true);
+  JsonObject object(value, "answer", faults, true);
   Result<T> answer = read(object);
   if (is_lost(answer)) child_.reset();
   return answer;

@@ -5,25 +5,24 @@
 #include "calibrate/card_wire.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll::calibrate {
 
 Result<std::unique_ptr<Card>> RecordingCard::make(std::unique_ptr<Card> card,
                                                   const std::string& path) {
-  auto file = JsonLinesFile::open(path, {.begins = {R"({"call":)"}, .kept = false});
-  if (!file) return tl::make_unexpected(file.error());
-  if (file->lines().empty()) {
-    if (auto done = file->append(facts_line(card->facts())); !done)
-      return tl::make_unexpected(done.error());
+  auto file = TRY(JsonLinesFile::open(path, {.begins = {R"({"call":)"}, .kept = false}));
+  if (file.lines().empty()) {
+    TRY(file.append(facts_line(card->facts())));
   }
-  return std::unique_ptr<Card>(new RecordingCard(std::move(card), std::move(*file)));
+  return std::unique_ptr<Card>(new RecordingCard(std::move(card), std::move(file)));
 }
 
 // A full disk ends the run: a recording with holes is none.
 template <class T>
 Result<T> RecordingCard::kept(const std::string& line, Result<T>&& answer) {
-  if (auto done = file_.append(line); !done) return tl::make_unexpected(done.error());
+  TRY(file_.append(line));
   return std::move(answer);
 }
 
@@ -43,15 +42,13 @@ Result<std::vector<Figure>> RecordingCard::figures() {
 }
 
 Result<std::unique_ptr<Card>> RecordedCard::open(const std::string& path) {
-  const auto text = read_text(path);
-  if (!text) return tl::make_unexpected(text.error());
+  const auto text = TRY(read_text(path));
   auto card = std::make_unique<RecordedCard>();
-  std::string_view rest = *text;
+  std::string_view rest = text;
   for (int number = 1; !rest.empty(); ++number) {
     const std::string_view line = take_part(rest, '\n');
     if (trimmed(line).empty()) continue;
-    if (auto read = card->read_line(line, fmt::format("{}, line {}", path, number)); !read)
-      return tl::make_unexpected(read.error());
+    TRY(card->read_line(line, fmt::format("{}, line {}", path, number)));
   }
   if (card->facts_.name.empty())
     return error("E501", "no recorded card", {.file = path, .line = 0, .node = {}});
@@ -59,16 +56,14 @@ Result<std::unique_ptr<Card>> RecordedCard::open(const std::string& path) {
 }
 
 Result<void> RecordedCard::read_line(std::string_view text, const std::string& place) {
-  const auto value = read_json(text, place);
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(text, place));
   Diagnostics faults;
-  JsonObject line(*value, place, faults, true);
+  JsonObject line(value, place, faults, true);
   const CardCall call = read_call(line);
   if (has_error(faults)) return tl::make_unexpected(faults);
   if (call.call == "facts") {
-    auto facts = read_facts(line);
-    if (!facts) return tl::make_unexpected(facts.error());
-    facts_ = std::move(*facts);
+    auto facts = TRY(read_facts(line));
+    facts_ = std::move(facts);
   }
   if (call.call == "offers") offers_[call.key()].push_back(calibrate::read_offers(line));
   if (call.call == "time") samples_[call.key()].push_back(read_samples(line));

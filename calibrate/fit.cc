@@ -11,6 +11,7 @@
 #include "calibrate/search.h"
 #include "estimator/kernels/fit_class.h"
 #include "estimator/library/conv_call.h"
+#include "graph/base/try.h"
 #include "hwdb/calibration_terms.h"
 
 namespace plimsoll {
@@ -230,8 +231,7 @@ std::vector<const MeasuredKernel*> kernels_of(const FitPlan& plan,
 Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKernel>& measured,
                               const std::map<std::string, DeviceRates>& rates,
                               const std::map<std::string_view, Fit>& fits) {
-  const auto cards = cards_of(plan, rates);
-  if (!cards) return tl::unexpected(cards.error());
+  const auto cards = TRY(cards_of(plan, rates));
   const auto find = [&](std::string_view plan_name) {
     const auto at = fits.find(plan_name);
     return at == fits.end() ? nullptr : &at->second;
@@ -247,7 +247,7 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
     return error("E510",
                  fmt::format("only {} measured kernels for plan '{}'", kernels.size(), plan.name));
   }
-  const Formula formula(plan, *cards, kernels);
+  const Formula formula(plan, cards, kernels);
   const std::vector<bool> none(formula.size(), false);
   const Trial trial = solve(formula, start.trial, start.box, none);
 

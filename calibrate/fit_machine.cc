@@ -11,6 +11,7 @@
 #include "calibrate/verb.h"
 #include "estimator/plan/validate/validate.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "hwdb/measured/source.h"
 
 namespace plimsoll::calibrate {
@@ -52,24 +53,20 @@ void add(const ValidationLine& line, Kernels& kernels) {
 }
 
 Result<Kernels> read_kernels(const MachineCommand& command) {
-  const auto hwdb = Hwdb::open(command.hwdb);
-  if (!hwdb) return tl::make_unexpected(hwdb.error());
-  const auto sources = MeasuredSources::open(*hwdb, false);
-  if (!sources) return tl::make_unexpected(sources.error());
-  auto calibrations = Calibrations::open(*hwdb);
-  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  const auto hwdb = TRY(Hwdb::open(command.hwdb));
+  const auto sources = TRY(MeasuredSources::open(hwdb, false));
+  auto calibrations = TRY(Calibrations::open(hwdb));
   std::string wanted;
   if (!command.gpu.empty()) {
-    const auto device = hwdb->device(command.gpu);
-    if (!device) return tl::make_unexpected(device.error());
-    wanted = device->id;
+    const auto device = TRY(hwdb.device(command.gpu));
+    wanted = device.id;
   }
-  Validator validator(*hwdb, Request{}, std::move(*calibrations));
+  Validator validator(hwdb, Request{}, std::move(calibrations));
   Kernels kernels;
   Result<void> facts;
   for (const std::string& file : command.records) {
-    const auto read = read_runs(file, *sources, [&](MeasuredRun&& run) {
-      const auto device = hwdb->device(run.device);
+    TRY(read_runs(file, sources, [&](MeasuredRun&& run) {
+      const auto device = hwdb.device(run.device);
       if (facts && (wanted.empty() || (device && device->id == wanted)))
         facts = kernels.facts.add(run);
       if (stands_in(run)) return static_cast<void>(++kernels.others);
@@ -77,8 +74,7 @@ Result<Kernels> read_kernels(const MachineCommand& command) {
         if (device) line.device = device->id;
         if (wanted.empty() || line.device == wanted) add(line, kernels);
       }
-    });
-    if (!read) return tl::make_unexpected(read.error());
+    }));
     if (!facts) return tl::make_unexpected(facts.error());
   }
   if (kernels.ratios.empty()) {

@@ -15,6 +15,7 @@
 #include "graph/base/byte_source.h"
 #include "graph/base/hash.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/coefficients.h"
 #include "hwdb/hwdb.h"
 
@@ -47,25 +48,21 @@ Result<Measurements> read_measurements(const std::string& folder) {
     const std::string kernel_class(row.measured);
     if (all.kernels.contains(kernel_class)) continue;
     const std::string name = kernel_class + ".csv";
-    const auto text = read_text(folder + "/" + name);
-    if (!text) return tl::make_unexpected(text.error());
-    auto kernels = read_measured(*text, name, kernel_class);
-    if (!kernels) return tl::unexpected(kernels.error());
-    all.kernels[kernel_class] = std::move(*kernels);
-    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(*text))), citations(*text)};
+    const auto text = TRY(read_text(folder + "/" + name));
+    auto kernels = TRY(read_measured(text, name, kernel_class));
+    all.kernels[kernel_class] = std::move(kernels);
+    all.files[kernel_class] = {name, sha256_hex(std::as_bytes(std::span(text))), citations(text)};
   }
   return all;
 }
 
 Result<std::map<std::string, DeviceRates>> read_rates() {
-  const auto hwdb = Hwdb::open();
-  if (!hwdb) return tl::unexpected(hwdb.error());
+  const auto hwdb = TRY(Hwdb::open());
   std::map<std::string, DeviceRates> rates;
   for (const FitPlan& plan : fit_plans()) {
     for (const FitCard& card : plan.cards) {
-      const auto device = hwdb->device(card.device);
-      if (!device) return tl::unexpected(device.error());
-      rates[std::string(card.device)] = rates_of(*device);
+      const auto device = TRY(hwdb.device(card.device));
+      rates[std::string(card.device)] = rates_of(device);
     }
   }
   return rates;

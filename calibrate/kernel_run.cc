@@ -10,6 +10,7 @@
 
 #include "calibrate/kernel_record.h"
 #include "graph/base/json_lines_file.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -29,11 +30,10 @@ Result<Known> read_known(const JsonLinesFile& file, const KernelRunPlan& plan) {
                  "--resume goes on with them; another --out begins anew");
   }
   for (size_t i = 0; i < file.lines().size(); ++i) {
-    auto line = read_run_line(file.lines()[i], fmt::format("{}, line {}", plan.out, i + 1));
-    if (!line) return tl::make_unexpected(line.error());
-    if (line->device != plan.device) continue;
-    if (line->figure) known.figures.push_back(*line->figure);
-    if (line->kernel) known.kernels.emplace(line->kernel->key, std::move(*line->kernel));
+    auto line = TRY(read_run_line(file.lines()[i], fmt::format("{}, line {}", plan.out, i + 1)));
+    if (line.device != plan.device) continue;
+    if (line.figure) known.figures.push_back(*line.figure);
+    if (line.kernel) known.kernels.emplace(line.kernel->key, std::move(*line.kernel));
   }
   return known;
 }
@@ -46,17 +46,15 @@ class Runner {
   Result<KernelRun> run() {
     Known known;
     if (!plan_.out.empty()) {
-      auto opened = JsonLinesFile::open(plan_.out, {.begins = {R"({"kind":)"}});
-      if (!opened) return tl::make_unexpected(opened.error());
-      auto had = read_known(*opened, plan_);
-      if (!had) return tl::make_unexpected(had.error());
-      known = std::move(*had);
-      if (auto done = opened->cut_torn_end(); !done) return tl::make_unexpected(done.error());
-      run_.torn_bytes = opened->torn_bytes();
-      file_.emplace(std::move(*opened));
+      auto opened = TRY(JsonLinesFile::open(plan_.out, {.begins = {R"({"kind":)"}}));
+      auto had = TRY(read_known(opened, plan_));
+      known = std::move(had);
+      TRY(opened.cut_torn_end());
+      run_.torn_bytes = opened.torn_bytes();
+      file_.emplace(std::move(opened));
     }
-    if (auto done = add_figures(known); !done) return tl::make_unexpected(done.error());
-    if (auto done = add_kernels(known.kernels); !done) return tl::make_unexpected(done.error());
+    TRY(add_figures(known));
+    TRY(add_kernels(known.kernels));
     return std::move(run_);
   }
 
@@ -125,9 +123,8 @@ class Runner {
                      .timing = {}};
     if (is_told(planned.kernel)) record.kernel = planned.kernel;
     if (planned.skipped.empty()) {
-      auto timing = time_kernel(card_, planned.kernel, plan_.rules);
-      if (!timing) return tl::make_unexpected(timing.error());
-      record.timing = std::move(*timing);
+      auto timing = TRY(time_kernel(card_, planned.kernel, plan_.rules));
+      record.timing = std::move(timing);
     } else {
       record.timing.skipped = planned.skipped;
     }

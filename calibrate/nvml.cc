@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "calibrate/shared_library.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -313,9 +314,8 @@ GpuReadings Nvml::read() {
 }  // namespace
 
 Result<std::unique_ptr<GpuSource>> open_nvml(const std::string& library, bool pcie) {
-  const auto opened = SharedLibrary::open({library});
-  if (!opened) return tl::make_unexpected(opened.error());
-  const Functions functions(*opened);
+  const auto opened = TRY(SharedLibrary::open({library}));
+  const Functions functions(opened);
   if (!functions.complete())
     return error("E702", fmt::format("{} is no NVIDIA management library", library));
   if (const int code = functions.init(); code != kSuccess) {

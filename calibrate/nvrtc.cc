@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "graph/base/try.h"
+
 namespace plimsoll::calibrate {
 namespace {
 
@@ -32,10 +34,9 @@ Result<Nvrtc> Nvrtc::open(const NvidiaFolders& folders, int cuda) {
     return error("E701", "CUDA's run-time compiler is missing: " + library.error().front().message,
                  {}, "pip install nvidia-cuda-nvrtc-cu12");
   }
-  const auto version = library->function<Version>("nvrtcVersion");
-  if (!version) return tl::make_unexpected(version.error());
+  const auto version = TRY(library->function<Version>("nvrtcVersion"));
   int major = 0, minor = 0;
-  (*version)(&major, &minor);
+  version(&major, &minor);
   CardLibrary named{"NVRTC", fmt::format("{}.{}", major, minor), library->path()};
   return Nvrtc(std::move(*library), std::move(named));
 }

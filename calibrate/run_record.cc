@@ -2,6 +2,7 @@
 
 #include "calibrate/card_wire.h"
 #include "calibrate/kernel_record.h"
+#include "graph/base/try.h"
 #include "graph/json/json_fields.h"
 #include "graph/json/read_fields.h"
 
@@ -83,10 +84,9 @@ std::string line_of(const Figure& figure, const std::string& device, const std::
 }
 
 Result<RunLine> read_run_line(std::string_view text, const std::string& place) {
-  const auto value = read_json(text, place);
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(text, place));
   Diagnostics faults;
-  JsonObject object(*value, place, faults, true);
+  JsonObject object(value, place, faults, true);
   RunLine line;
   line.device = object.required_string("device");
   const std::string kind = object.required_choice("kind", {"kernel", "memory"});

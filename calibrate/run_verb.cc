@@ -26,6 +26,7 @@
 #include "estimator/cli/shared_flags.h"
 #include "estimator/cli/tolerances.h"
 #include "graph/base/distinct_files.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -58,16 +59,15 @@ Result<Hwdb> find_device(Request& request, const CardFacts& facts) {
   if (!hwdb || !request.devices.empty()) return hwdb;
   const std::string capability =
       fmt::format("{}.{}", facts.compute_capability.major, facts.compute_capability.minor);
-  auto device = cli::local_device(*hwdb,
-                                  {.name = facts.name,
-                                   .driver = facts.driver,
-                                   .total_bytes = facts.memory_bytes,
-                                   .free_bytes = facts.free_bytes,
-                                   .compute_capability = capability},
-                                  "");
-  if (!device) return tl::make_unexpected(device.error());
-  report(device->warnings);
-  hwdb->bring("local", std::move(*device));
+  auto device = TRY(cli::local_device(*hwdb,
+                                      {.name = facts.name,
+                                       .driver = facts.driver,
+                                       .total_bytes = facts.memory_bytes,
+                                       .free_bytes = facts.free_bytes,
+                                       .compute_capability = capability},
+                                      ""));
+  report(device.warnings);
+  hwdb->bring("local", std::move(device));
   request.devices = {"local"};
   return hwdb;
 }

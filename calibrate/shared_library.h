@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -23,9 +24,8 @@ class SharedLibrary {
   // E702 where the library has no such function.
   template <class Signature>
   Result<Signature*> function(const char* name) const {
-    auto found = find(name);
-    if (!found) return tl::unexpected(found.error());
-    return reinterpret_cast<Signature*>(*found);
+    auto found = TRY(find(name));
+    return reinterpret_cast<Signature*>(found);
   }
   // Fills `function`, or adds to `faults` that there is none.
   template <class Signature>

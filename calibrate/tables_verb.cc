@@ -8,6 +8,7 @@
 #include "calibrate/asking_child.h"
 #include "calibrate/verb.h"
 #include "calibrate/workspace_packer.h"
+#include "graph/base/try.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::calibrate {
@@ -26,15 +27,13 @@ constexpr std::pair<const char*, const char*> kCards[] = {
     {"sm90", "h100-sxm-80gb"}};
 
 Result<std::string> table_of(const Device& device, const LayerList& layers, std::string& version) {
-  auto child = AskingChild::start(device);
-  if (!child) return tl::make_unexpected(child.error());
-  version = child->version().substr(0, child->version().rfind('.'));
+  auto child = TRY(AskingChild::start(device));
+  version = child.version().substr(0, child.version().rfind('.'));
   const auto questions = table_questions(layers, DType::kFloat32, false);
   std::vector<std::vector<AskedPlan>> answers(questions.size());
   for (size_t i = 0; i < questions.size(); ++i) {
-    auto listed = child->ask(questions[i]);
-    if (!listed) return tl::make_unexpected(listed.error());
-    if (listed->mode == "instant") answers[i] = std::move(listed->plans);
+    auto listed = TRY(child.ask(questions[i]));
+    if (listed.mode == "instant") answers[i] = std::move(listed.plans);
   }
   return pack_workspaces(questions, answers);
 }

@@ -22,9 +22,8 @@
 namespace plimsoll {
 
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
-  auto model = load_model(request);
-  if (!model) return tl::make_unexpected(model.error());
-  return compile(std::move(*model), request, recipe_for(platform, request.recipe),
+  auto model = TRY(load_model(request));
+  return compile(std::move(model), request, recipe_for(platform, request.recipe),
                  policy_for(platform, request));
 }
 
@@ -33,13 +32,12 @@ Evaluator::Evaluator(Platform platform, const Request& request, TimeContext cont
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   if (platform.device.is_host) return of_memory_alone();
-  auto calibrations = Calibrations::open(platform.hwdb);
-  if (!calibrations) return tl::make_unexpected(calibrations.error());
+  auto calibrations = TRY(Calibrations::open(platform.hwdb));
   ConvOffers offers{
       WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
       library_behaviour(platform.framework, request, request.recipe.precision->tf32)};
   TimeOptions options = time_options(platform, request, request.recipe, offers.behaviour.algorithm);
-  TimeContext context(rates_of(platform.device), std::move(*calibrations), std::move(options),
+  TimeContext context(rates_of(platform.device), std::move(calibrations), std::move(options),
                       std::make_shared<const ConvOffers>(std::move(offers)));
   return Evaluator(std::move(platform), request, std::move(context));
 }
@@ -75,12 +73,10 @@ tl::unexpected<Diagnostics> too_long(const Device& device) {
 Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const BoundStep& bound,
                                            const Binding& binding, const TimeContext& context,
                                            LastReplay* last) const {
-  auto workspaces = plan_workspaces(bound, platform_.device, context);
-  if (!workspaces) return tl::make_unexpected(workspaces.error());
-  auto device =
-      plan_device(model, bound, binding, platform_, request_, *workspaces, request_.minimum, last);
-  if (!device) return tl::make_unexpected(device.error());
-  return OperatingPoint{std::move(*workspaces), std::move(*device)};
+  auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
+  auto device = TRY(
+      plan_device(model, bound, binding, platform_, request_, workspaces, request_.minimum, last));
+  return OperatingPoint{std::move(workspaces), std::move(device)};
 }
 
 Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,
@@ -133,22 +129,20 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   const Binding largest = largest_batch(model, binding);
   auto longest = bind_where_valid(model, largest);
   if (!longest) return tl::make_unexpected(longest.error());
-  const auto point = operating_point(model, *longest, largest);
-  if (!point) return tl::make_unexpected(point.error());
-  const WorkspacePlan& workspaces = point->workspaces;
+  const auto point = TRY(operating_point(model, *longest, largest));
+  const WorkspacePlan& workspaces = point.workspaces;
   if (workspaces.free_bytes)
-    time = plan_time(model, *bound, binding, platform_, context(*point), request_);
+    time = plan_time(model, *bound, binding, platform_, context(point), request_);
   const int64_t granule = granule_of(platform_.framework);
   Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
-  const auto at_binding =
-      largest == binding ? workspaces : plan_workspaces(*bound, platform_.device, context(*point));
-  if (!at_binding) return tl::make_unexpected(at_binding.error());
-  set_workspaces(time, *at_binding);
+  const auto at_binding = TRY(
+      largest == binding ? workspaces : plan_workspaces(*bound, platform_.device, context(point)));
+  set_workspaces(time, at_binding);
   e.layers = layers_of(model, *bound, granule, time.prices);
   bound = std::move(longest);
   set_workspaces(time, workspaces);
-  e.memory = plan_memory(model, *bound, largest, platform_, request_, workspaces, point->device,
+  e.memory = plan_memory(model, *bound, largest, platform_, request_, workspaces, point.device,
                          request_.minimum);
   e.input = model.facts;
   e.input.batch = batch_at(model, binding);
@@ -175,14 +169,11 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
 
 Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb) {
   auto platform =
-      find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
-  if (!platform) return tl::make_unexpected(platform.error());
-  auto model = compile(request, *platform);
-  if (!model) return tl::make_unexpected(model.error());
-  if (platform->device.is_host) return estimate_on_host(*model, *platform, request);
-  auto evaluator = Evaluator::make(std::move(*platform), request);
-  if (!evaluator) return tl::make_unexpected(evaluator.error());
-  return evaluator->estimate(*model, model->binding);
+      TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
+  auto model = TRY(compile(request, platform));
+  if (platform.device.is_host) return estimate_on_host(model, platform, request);
+  auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+  return evaluator.estimate(model, model.binding);
 }
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "graph/base/embedded.h"
+#include "graph/base/try.h"
 #include "graph/json/json_fields.h"
 #include "graph/json/read_fields.h"
 #include "hwdb/calibration_terms.h"
@@ -157,11 +158,9 @@ std::string write_calibration(const Calibration& calibration) {
 Result<std::vector<Calibration>> shipped_calibrations() {
   std::vector<Calibration> all;
   for (const std::string& name : hwdb_files().names("calibrations/sm_")) {
-    const auto text = hwdb_files().read(name);
-    if (!text) return tl::unexpected(text.error());
-    auto calibration = parse_calibration(*text, name);
-    if (!calibration) return tl::unexpected(calibration.error());
-    all.push_back(std::move(*calibration));
+    const auto text = TRY(hwdb_files().read(name));
+    auto calibration = TRY(parse_calibration(text, name));
+    all.push_back(std::move(calibration));
   }
   return all;
 }

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "graph/base/try.h"
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
 
@@ -51,8 +52,7 @@ Result<Calibrations> Calibrations::cached(const Hwdb& hwdb) {
   for (const std::string& name : hwdb.names(kPrefix)) {
     calibrations.cache_->capabilities.push_back(capability_in(name));
     if (!hwdb.overridden(name)) continue;
-    const auto read = read_calibration(hwdb, name);
-    if (!read) return tl::unexpected(read.error());
+    TRY(read_calibration(hwdb, name));
   }
   return calibrations;
 }

@@ -9,6 +9,7 @@
 #include "graph/base/among.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/read_object.h"
 #include "hwdb/hwdb.h"
 
@@ -65,9 +66,8 @@ std::optional<Cpu> cpu_of(std::string_view text, const std::string& family, doub
 }
 
 Result<std::vector<Cpu>> read_cpus(const Hwdb& hwdb) {
-  const auto text = hwdb.read(kCpusFile);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_object(*text, kCpusFile, [&](JsonObject& root) {
+  const auto text = TRY(hwdb.read(kCpusFile));
+  return read_object(text, kCpusFile, [&](JsonObject& root) {
     root.schema("plimsoll.cpus", 1);
     std::map<std::string, double> per_clock;
     for (const JsonValue& each : root.required_list("cores")) {
@@ -108,13 +108,12 @@ bool is_meant(const NameParts& name, const NameParts& row) {
 }  // namespace
 
 Result<Cpu> find_cpu(const Hwdb& hwdb, std::string_view name) {
-  const auto cpus = read_cpus(hwdb);
-  if (!cpus) return tl::make_unexpected(cpus.error());
+  const auto cpus = TRY(read_cpus(hwdb));
   const NameParts asked = parts_of(name);
   const Cpu* found = nullptr;
   bool exact = false;
   std::vector<std::string> names;
-  for (const Cpu& cpu : *cpus) {
+  for (const Cpu& cpu : cpus) {
     names.push_back(cpu.name);
     const NameParts row = parts_of(cpu.name);
     if (exact || !is_meant(asked, row)) continue;

@@ -7,6 +7,7 @@
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/device_names.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/lookup.h"
@@ -115,12 +116,11 @@ Result<Device> Hwdb::whole_device(std::string_view name) const {
 
 tl::unexpected<Diagnostics> Hwdb::unknown_device(std::string_view name,
                                                  const std::vector<NamedDevice>& names) const {
-  const auto kind = find_unsupported(*this, name);
-  if (!kind) return tl::make_unexpected(kind.error());
+  const auto kind = TRY(find_unsupported(*this, name));
   const std::string quoted = shortened(name, kQuotedColumns);
-  if (*kind) {
-    return error("E145", fmt::format("\"{}\": {} are not known to Plimsoll: {}", quoted,
-                                     (*kind)->what, (*kind)->why));
+  if (kind) {
+    return error("E145", fmt::format("\"{}\": {} are not known to Plimsoll: {}", quoted, kind->what,
+                                     kind->why));
   }
   const std::string wanted = lower_case(name);
   std::vector<std::string> near;

@@ -11,6 +11,7 @@
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/device_names.h"
 #include "hwdb/lookup.h"
 
@@ -268,24 +269,23 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
   auto version =
       dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));
   std::string family = version ? wanted.substr(0, dash) : wanted;
-  auto read = profiles(wanted, family, version);
-  if (!read) return tl::make_unexpected(read.error());
+  auto read = TRY(profiles(wanted, family, version));
   const auto alias_of = [&](const std::string& word) {
-    return std::ranges::find_if(*read, [&](const FrameworkProfile& profile) {
+    return std::ranges::find_if(read, [&](const FrameworkProfile& profile) {
       return std::ranges::find(profile.aliases, word) != profile.aliases.end();
     });
   };
   // "torch-7" as a whole before version 7 of "torch".
   auto owner = alias_of(wanted);
-  if (owner != read->end()) {
+  if (owner != read.end()) {
     version.reset();
   } else {
     owner = alias_of(family);
   }
-  if (owner != read->end()) family = owner->framework;
+  if (owner != read.end()) family = owner->framework;
   FrameworkProfile* newest = nullptr;  // of those that are not too new
   FrameworkProfile* oldest = nullptr;
-  for (FrameworkProfile& profile : *read) {
+  for (FrameworkProfile& profile : read) {
     if (profile.framework != family) continue;
     if (version) {
       profile.ask(*version);
@@ -303,7 +303,7 @@ Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
                                     version->text(), oldest->id)));
     return std::move(*oldest);
   }
-  return unknown_framework(name, family, *read, framework_ids());
+  return unknown_framework(name, family, read, framework_ids());
 }
 
 Result<Device> Hwdb::load_device(const std::string& id) const {

@@ -1,6 +1,7 @@
 #include "hwdb/machine.h"
 
 #include "graph/base/byte_source.h"
+#include "graph/base/try.h"
 #include "graph/json/json_fields.h"
 #include "graph/json/read_fields.h"
 #include "hwdb/host.h"
@@ -20,9 +21,8 @@ Result<Machine> read_machine(std::string_view text, std::string_view file) {
 }
 
 Result<Machine> open_machine(const std::string& path) {
-  const auto text = read_text(path);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_machine(*text, path);
+  const auto text = TRY(read_text(path));
+  return read_machine(text, path);
 }
 
 std::string write_machine(const Machine& machine) {

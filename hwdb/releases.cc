@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/read_object.h"
 
 namespace plimsoll {
@@ -34,9 +35,8 @@ std::vector<Release> releases_in(std::string_view words) {
 }
 
 Result<std::vector<Release>> read_releases(const Hwdb& hwdb, std::string_view product) {
-  const auto text = hwdb.read(kReleasesFile);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_object(*text, kReleasesFile, [&](JsonObject& root) {
+  const auto text = TRY(hwdb.read(kReleasesFile));
+  return read_object(text, kReleasesFile, [&](JsonObject& root) {
     root.schema("plimsoll.releases", 1);
     std::vector<Release> found;
     for (const JsonValue& each : root.required_list("products")) {
@@ -55,18 +55,16 @@ Result<std::vector<Release>> read_releases(const Hwdb& hwdb, std::string_view pr
 
 Result<ReleaseFact> find_release(const Hwdb& hwdb, std::string_view product,
                                  const Version& version) {
-  const auto known = read_releases(hwdb, product);
-  if (!known) return tl::make_unexpected(known.error());
-  if (known->empty()) return ReleaseFact{};
+  const auto known = TRY(read_releases(hwdb, product));
+  if (known.empty()) return ReleaseFact{};
   const Release asked = release_of(version);
   const bool any_minor = version.numbers.size() == 1;
-  const bool listed = std::ranges::any_of(*known, [&](const Release& r) {
-    return r == asked || (any_minor && r.first == asked.first);
-  });
+  const bool listed = std::ranges::any_of(
+      known, [&](const Release& r) { return r == asked || (any_minor && r.first == asked.first); });
   if (listed) return ReleaseFact{};
-  const Release newest = known->back();
-  const auto above = std::ranges::lower_bound(*known, asked);
-  const Release nearest = above == known->begin() ? *above : *std::prev(above);
+  const Release newest = known.back();
+  const auto above = std::ranges::lower_bound(known, asked);
+  const Release nearest = above == known.begin() ? *above : *std::prev(above);
   const bool newer = asked > newest && asked.first <= newest.first + 1;
   return ReleaseFact{newer ? ReleaseState::kNewer : ReleaseState::kUnknown, text_of(newest),
                      text_of(nearest)};

@@ -1,5 +1,6 @@
 #include "hwdb/step_errors.h"
 
+#include "graph/base/try.h"
 #include "graph/json/read_object.h"
 
 namespace plimsoll {
@@ -46,9 +47,8 @@ Result<StepErrors> read_step_errors(std::string_view text, std::string_view file
 }
 
 Result<StepErrors> open_step_errors(const Hwdb& hwdb) {
-  const auto text = hwdb.read(kStepErrorsFile);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_step_errors(*text, kStepErrorsFile);
+  const auto text = TRY(hwdb.read(kStepErrorsFile));
+  return read_step_errors(text, kStepErrorsFile);
 }
 
 }  // namespace plimsoll

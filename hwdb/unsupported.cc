@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "graph/base/try.h"
 #include "graph/json/read_object.h"
 #include "hwdb/hwdb.h"
 
@@ -35,10 +36,9 @@ bool is_meant(const std::string& word, std::string_view pattern) {
 }  // namespace
 
 Result<std::optional<UnsupportedKind>> find_unsupported(const Hwdb& hwdb, std::string_view name) {
-  const auto text = hwdb.read(kUnsupportedFile);
-  if (!text) return tl::make_unexpected(text.error());
+  const auto text = TRY(hwdb.read(kUnsupportedFile));
   const std::vector<std::string> words = words_of(name);
-  return read_object(*text, kUnsupportedFile, [&](JsonObject& root) {
+  return read_object(text, kUnsupportedFile, [&](JsonObject& root) {
     root.schema("plimsoll.unsupported", 1);
     std::optional<UnsupportedKind> found;
     for (const JsonValue& row : root.required_list("kinds")) {

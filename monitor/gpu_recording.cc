@@ -6,6 +6,7 @@
 
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/read_fields.h"
 
 namespace plimsoll::monitor {
@@ -32,11 +33,9 @@ class GpuRecording : public GpuSource {
 }  // namespace
 
 Result<std::unique_ptr<GpuSource>> open_gpu_recording(const std::string& path) {
-  const auto source = ByteSource::open(path);
-  if (!source) return tl::make_unexpected(source.error());
-  std::string text(source->size(), '\0');
-  const auto got = source->read(0, std::as_writable_bytes(std::span(text)));
-  if (!got) return tl::make_unexpected(got.error());
+  const auto source = TRY(ByteSource::open(path));
+  std::string text(source.size(), '\0');
+  TRY(source.read(0, std::as_writable_bytes(std::span(text))));
   std::vector<GpuReadings> samples;
   Diagnostics faults;
   int number = 0;
@@ -45,11 +44,10 @@ Result<std::unique_ptr<GpuSource>> open_gpu_recording(const std::string& path) {
     ++number;
     if (line.empty()) continue;
     const std::string place = fmt::format("{}, line {}", path, number);
-    const auto value = read_json(line, place);
-    if (!value) return tl::make_unexpected(value.error());
-    if (!value->find("gpus") || !value->find("sample")) continue;
+    const auto value = TRY(read_json(line, place));
+    if (!value.find("gpus") || !value.find("sample")) continue;
     GpuReadings sample;
-    JsonObject whole(*value, place, faults);
+    JsonObject whole(value, place, faults);
     ReadFields fields(whole);
     // What a process has of a card was told from the card's processes, and is again.
     fields.list("gpus", sample.gpus, [&](GpuReading& gpu) { describe(fields, gpu, std::nullopt); });

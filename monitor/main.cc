@@ -31,6 +31,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "monitor/attribution.h"
 #include "monitor/duration.h"
 #include "monitor/gpu_recording.h"
@@ -97,23 +98,20 @@ struct Prediction {
 };
 
 Result<Prediction> predict(const cli::SharedFlags& given) {
-  const auto all = cli::with_defaults(given);
-  if (!all) return tl::make_unexpected(all.error());
-  const cli::SharedFlags& flags = all->flags;
-  auto request = cli::to_request(flags);
-  if (!request) return tl::make_unexpected(request.error());
-  request->given = given.names();
-  request->defaults = all->used;
-  auto hwdb = cli::open_database(*request, "estimate");
-  if (!hwdb) return tl::make_unexpected(hwdb.error());
-  if (is_host_device(request->devices.front())) return of_memory_alone();
-  auto estimated = estimate(*request, *hwdb);
-  if (!estimated) return tl::make_unexpected(cli::in_model(estimated.error(), request->model));
+  const auto all = TRY(cli::with_defaults(given));
+  const cli::SharedFlags& flags = all.flags;
+  auto request = TRY(cli::to_request(flags));
+  request.given = given.names();
+  request.defaults = all.used;
+  auto hwdb = TRY(cli::open_database(request, "estimate"));
+  if (is_host_device(request.devices.front())) return of_memory_alone();
+  auto estimated = estimate(request, hwdb);
+  if (!estimated) return tl::make_unexpected(cli::in_model(estimated.error(), request.model));
   const Diagnostics said =
-      cli::as_strict(cli::in_model(estimated->diagnostics, request->model), request->strict);
+      cli::as_strict(cli::in_model(estimated->diagnostics, request.model), request.strict);
   if (exit_status(said) != 0) return tl::make_unexpected(said);
   report(said);
-  return Prediction{.request = *request, .band = band_of(*estimated)};
+  return Prediction{.request = request, .band = band_of(*estimated)};
 }
 
 // Signals that end the watch, as a descriptor.
@@ -140,15 +138,13 @@ struct Watched {
 
 Result<Watched> find_watched(const Flags& flags, const sigset_t& signals) {
   if (!flags.command.empty()) {
-    auto command = Command::start(flags.command, signals);
-    if (!command) return tl::make_unexpected(command.error());
-    return Watched{command->pid(), command_line(flags.command), *command};
+    auto command = TRY(Command::start(flags.command, signals));
+    return Watched{command.pid(), command_line(flags.command), command};
   }
-  const auto pid = parse_count("PID", flags.pid, 1, kMostPid);
-  if (!pid) return tl::make_unexpected(pid.error());
-  const auto reading = ProcFolder().read(static_cast<pid_t>(*pid));
+  const auto pid = TRY(parse_count("PID", flags.pid, 1, kMostPid));
+  const auto reading = ProcFolder().read(static_cast<pid_t>(pid));
   if (!reading || reading->ended)
-    return error("E715", fmt::format("there is no process {}", *pid), {},
+    return error("E715", fmt::format("there is no process {}", pid), {},
                  "'pgrep -f train.py' tells the pid of a program");
   return Watched{reading->pid, reading->name, std::nullopt};
 }
@@ -210,20 +206,17 @@ struct Outputs {
 };
 
 Result<Outputs> open_outputs(const Flags& flags) {
-  const auto distinct = distinct_files({{"out", flags.files.lines},
-                                        {"csv", flags.files.csv},
-                                        {"trace", flags.files.trace},
-                                        {"run", flags.measured},
-                                        {"html", flags.page}},
-                                       {{"replay", flags.replay}, {"model", flags.shared.model}});
-  if (!distinct) return tl::make_unexpected(distinct.error());
-  auto files = RunFiles::open(flags.files);
-  if (!files) return tl::make_unexpected(files.error());
-  Outputs outputs{.files = std::move(*files)};
+  TRY(distinct_files({{"out", flags.files.lines},
+                      {"csv", flags.files.csv},
+                      {"trace", flags.files.trace},
+                      {"run", flags.measured},
+                      {"html", flags.page}},
+                     {{"replay", flags.replay}, {"model", flags.shared.model}}));
+  auto files = TRY(RunFiles::open(flags.files));
+  Outputs outputs{.files = std::move(files)};
   for (const auto& [path, file] :
        {std::pair(&flags.measured, &outputs.measured), {&flags.page, &outputs.page}}) {
-    const auto opened = cli::OutputFile::open_if_named(*path, flags.files.force, *file);
-    if (!opened) return tl::make_unexpected(opened.error());
+    TRY(cli::OutputFile::open_if_named(*path, flags.files.force, *file));
   }
   return outputs;
 }

@@ -1,5 +1,6 @@
 #include "monitor/run_files.h"
 
+#include "graph/base/try.h"
 #include "graph/json/json_fields.h"
 #include "monitor/trace.h"
 
@@ -69,20 +70,17 @@ Result<RunFiles> RunFiles::open(const RunFileNames& names) {
   const auto take = [](std::optional<LineFile>& into, const std::string& path,
                        LineFile::Mode mode) -> Result<void> {
     if (path.empty()) return {};
-    auto opened = LineFile::open(path, mode);
-    if (!opened) return tl::make_unexpected(opened.error());
-    into.emplace(std::move(*opened));
+    auto opened = TRY(LineFile::open(path, mode));
+    into.emplace(std::move(opened));
     return {};
   };
   const auto fresh = names.force ? LineFile::Mode::kReplace : LineFile::Mode::kNew;
   if (!names.lines.empty()) {
-    auto lines = JsonLinesFile::open(names.lines, {.begins = kLinesBegin, .kept = false});
-    if (!lines) return tl::make_unexpected(lines.error());
-    files.lines_.emplace(std::move(*lines));
+    auto lines = TRY(JsonLinesFile::open(names.lines, {.begins = kLinesBegin, .kept = false}));
+    files.lines_.emplace(std::move(lines));
   }
-  if (auto csv = take(files.csv_, names.csv, fresh); !csv) return tl::make_unexpected(csv.error());
-  if (auto trace = take(files.trace_, names.trace, fresh); !trace)
-    return tl::make_unexpected(trace.error());
+  TRY(take(files.csv_, names.csv, fresh));
+  TRY(take(files.trace_, names.trace, fresh));
   return files;
 }
 

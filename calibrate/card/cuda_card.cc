@@ -13,6 +13,7 @@
 #include "calibrate/cudnn/library.h"
 #include "calibrate/kernel_record.h"
 #include "calibrate/nvml.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::calibrate {
 namespace {
@@ -242,41 +243,34 @@ int64_t used_by(const std::vector<std::pair<std::string, int64_t>>& cards,
 }
 
 Result<std::unique_ptr<Card>> open_libraries(Driver driver, Meter meter, int64_t used_before) {
-  auto cudnn = find_cudnn();
-  if (!cudnn) return tl::make_unexpected(cudnn.error());
-  auto functions = CudnnFunctions::versions_of(cudnn->library);
-  if (!functions) return tl::make_unexpected(functions.error());
+  auto cudnn = TRY(find_cudnn());
+  auto functions = TRY(CudnnFunctions::versions_of(cudnn.library));
   // cuDNN 7 has no graphs, and convolutions do without.
-  const bool graphs = functions->version() >= 8000;
-  if (auto loaded = functions->load_backend(cudnn->library); graphs && !loaded)
+  const bool graphs = functions.version() >= 8000;
+  if (auto loaded = functions.load_backend(cudnn.library); graphs && !loaded)
     return tl::make_unexpected(loaded.error());
-  const auto cublas = find_cublas_lt(cudnn->folders, functions->cuda_version());
-  if (!cublas) return tl::make_unexpected(cublas.error());
+  const auto cublas = TRY(find_cublas_lt(cudnn.folders, functions.cuda_version()));
   const auto nvrtc =
-      Nvrtc::open(cudnn->folders, static_cast<int>(functions->cuda_version() / 1000));
-  if (!nvrtc) return tl::make_unexpected(nvrtc.error());
+      TRY(Nvrtc::open(cudnn.folders, static_cast<int>(functions.cuda_version() / 1000)));
   CardFacts facts;
   facts.name = driver.name();
   facts.driver = meter.driver();
   facts.compute_capability = {driver.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
                               driver.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
   std::tie(facts.free_bytes, facts.memory_bytes) = driver.free_and_total();
-  facts.libraries = {{"cuDNN", version_text(functions->version()), cudnn->library.path()},
-                     {cublas->loaded.name, cublas->loaded.version, cublas->loaded.path},
-                     nvrtc->library()};
+  facts.libraries = {{"cuDNN", version_text(functions.version()), cudnn.library.path()},
+                     {cublas.loaded.name, cublas.loaded.version, cublas.loaded.path},
+                     nvrtc.library()};
   MemorySteps steps(driver);
   const int64_t used_now = used_by(meter.used(), driver.uuid());
   if (used_before >= 0 && used_now >= used_before)
     steps.figures.push_back({"context_bytes", "B", static_cast<double>(used_now - used_before)});
-  auto product = CublasLt::make(cublas->library);
-  if (!product) return tl::make_unexpected(product.error());
+  auto product = TRY(CublasLt::make(cublas.library));
   steps.add("cublas_handle_bytes");
-  auto handle = CudnnHandle::make(cudnn->library, *functions, driver);
-  if (!handle) return tl::make_unexpected(handle.error());
+  auto handle = TRY(CudnnHandle::make(cudnn.library, functions, driver));
   steps.add("cudnn_handle_bytes");
-  return std::make_unique<CudaCard>(std::move(driver), std::move(*product), std::move(*handle),
-                                    *nvrtc, std::move(meter), std::move(facts),
-                                    std::move(steps.figures));
+  return std::make_unique<CudaCard>(std::move(driver), std::move(product), std::move(handle), nvrtc,
+                                    std::move(meter), std::move(facts), std::move(steps.figures));
 }
 
 }  // namespace
@@ -284,12 +278,11 @@ Result<std::unique_ptr<Card>> open_libraries(Driver driver, Meter meter, int64_t
 Result<std::unique_ptr<Card>> open_cuda_card(const CudaCardOptions& options) {
   Meter meter;
   const auto before = meter.used();
-  auto driver = Driver::open(options.index, options.memory);
-  if (!driver) return tl::make_unexpected(driver.error());
+  auto driver = TRY(Driver::open(options.index, options.memory));
   try {
-    const std::string uuid = driver->uuid();
+    const std::string uuid = driver.uuid();
     meter.aim(uuid);
-    return open_libraries(std::move(*driver), std::move(meter), used_by(before, uuid));
+    return open_libraries(std::move(driver), std::move(meter), used_by(before, uuid));
   } catch (const CardFault& fault) {
     return error("E720", fault.what());
   }

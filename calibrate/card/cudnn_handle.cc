@@ -2,23 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
+
 namespace plimsoll::calibrate {
 
 Result<CudnnHandle> CudnnHandle::make(const SharedLibrary& library, const CudnnFunctions& functions,
                                       const Driver& driver) {
-  const auto create = library.function<decltype(::cudnnCreate)>("cudnnCreate");
-  if (!create) return tl::make_unexpected(create.error());
-  const auto set_stream = library.function<decltype(::cudnnSetStream)>("cudnnSetStream");
-  if (!set_stream) return tl::make_unexpected(set_stream.error());
-  const auto text = library.function<decltype(::cudnnGetErrorString)>("cudnnGetErrorString");
-  if (!text) return tl::make_unexpected(text.error());
+  const auto create = TRY(library.function<decltype(::cudnnCreate)>("cudnnCreate"));
+  const auto set_stream = TRY(library.function<decltype(::cudnnSetStream)>("cudnnSetStream"));
+  const auto text = TRY(library.function<decltype(::cudnnGetErrorString)>("cudnnGetErrorString"));
   cudnnHandle_t handle = nullptr;
-  cudnnStatus_t status = (*create)(&handle);
+  cudnnStatus_t status = create(&handle);
   if (status == CUDNN_STATUS_SUCCESS)
-    status = (*set_stream)(handle, reinterpret_cast<cudaStream_t>(driver.stream()));
+    status = set_stream(handle, reinterpret_cast<cudaStream_t>(driver.stream()));
   if (status != CUDNN_STATUS_SUCCESS)
-    return error("E722", fmt::format("cuDNN makes no handle: {}", (*text)(status)));
-  return CudnnHandle(std::make_shared<const State>(State{library, functions, *text, handle}));
+    return error("E722", fmt::format("cuDNN makes no handle: {}", text(status)));
+  return CudnnHandle(std::make_shared<const State>(State{library, functions, text, handle}));
 }
 
 void CudnnHandle::check(cudnnStatus_t status, const char* what) const {

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "graph/base/try.h"
+
 namespace plimsoll::calibrate {
 namespace {
 
@@ -54,27 +56,26 @@ Result<Driver> Driver::open(int index, int64_t memory) {
     return error("E701", "there is no NVIDIA driver: " + library.error().front().message, {},
                  kDriverHelp);
   }
-  const auto call = functions_of(*library);
-  if (!call) return tl::make_unexpected(call.error());
-  Driver driver(*call);
+  const auto call = TRY(functions_of(*library));
+  Driver driver(call);
   driver.memory_ = memory;
   try {
     int count = 0;
-    if (const CUresult started = call->init(0); started != CUDA_SUCCESS) {
+    if (const CUresult started = call.init(0); started != CUDA_SUCCESS) {
       const char* why = nullptr;
-      call->error_text(started, &why);
+      call.error_text(started, &why);
       return error("E720", fmt::format("no GPU: the driver reports '{}'", why ? why : "unknown"),
                    {}, kDriverHelp);
     }
-    driver.check(call->device_count(&count), "count GPUs");
+    driver.check(call.device_count(&count), "count GPUs");
     if (index >= count) {
       return error("E720", fmt::format("there is no GPU {}: this machine has {}", index, count), {},
                    "--gpu-index counts from 0");
     }
-    driver.check(call->device(&driver.device_, index), "find the GPU");
-    driver.check(call->retain_context(&driver.context_, driver.device_), "make a context");
-    driver.check(call->set_context(driver.context_), "use the context");
-    driver.check(call->create_stream(&driver.stream_, CU_STREAM_NON_BLOCKING), "make a stream");
+    driver.check(call.device(&driver.device_, index), "find the GPU");
+    driver.check(call.retain_context(&driver.context_, driver.device_), "make a context");
+    driver.check(call.set_context(driver.context_), "use the context");
+    driver.check(call.create_stream(&driver.stream_, CU_STREAM_NON_BLOCKING), "make a stream");
   } catch (const CardFault& fault) {
     return error("E720", fault.what());
   }

@@ -9,6 +9,7 @@
 #include "calibrate/cudnn/norm_graph.h"
 #include "calibrate/cudnn/plan_list.h"
 #include "calibrate/device_properties.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -48,30 +49,24 @@ Cudnn::Cudnn(Cudnn&&) noexcept = default;
 Cudnn::~Cudnn() = default;
 
 Result<Cudnn> Cudnn::open(const Device& device) {
-  const auto properties = device_properties(device);
-  if (!properties) return tl::make_unexpected(properties.error());
-  const auto found = find_cudnn();
-  if (!found) return tl::make_unexpected(found.error());
-  auto functions = CudnnFunctions::versions_of(found->library);
-  if (!functions) return tl::make_unexpected(functions.error());
+  const auto properties = TRY(device_properties(device));
+  const auto found = TRY(find_cudnn());
+  auto functions = TRY(CudnnFunctions::versions_of(found.library));
   auto impl = std::make_unique<Impl>();
-  const size_t version = functions->version();
-  if (auto known = check_version(version, device); !known)
-    return tl::make_unexpected(known.error());
-  if (auto loaded = functions->load_backend(found->library); !loaded)
-    return tl::make_unexpected(loaded.error());
-  impl->functions = *functions;
+  const size_t version = functions.version();
+  TRY(check_version(version, device));
+  TRY(functions.load_backend(found.library));
+  impl->functions = functions;
   impl->version = version_text(version);
-  impl->libraries.push_back({"cuDNN", impl->version, found->library.path()});
-  const auto cublas = find_cublas_lt(found->folders, functions->cuda_version());
-  if (!cublas) return tl::make_unexpected(cublas.error());
-  impl->libraries.push_back(cublas->loaded);
+  impl->libraries.push_back({"cuDNN", impl->version, found.library.path()});
+  const auto cublas = TRY(find_cublas_lt(found.folders, functions.cuda_version()));
+  impl->libraries.push_back(cublas.loaded);
   try {
     impl->device =
         std::make_unique<Descriptor>(impl->functions, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     impl->device
         ->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-              std::vector<char>(properties->begin(), properties->end()))
+              std::vector<char>(properties.begin(), properties.end()))
         .finalize("the device's properties");
   } catch (const CudnnRefusal& refusal) {
     return error("E703", fmt::format("cuDNN {} takes no description of {}: {}", impl->version,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
+
 namespace plimsoll {
 
 std::string version_text(size_t v) {
@@ -41,9 +43,8 @@ Result<FoundCublasLt> find_cublas_lt(const NvidiaFolders& folders, size_t cuda) 
     }
     return tl::make_unexpected(library.error());
   }
-  const auto version = library->function<size_t()>("cublasLtGetVersion");
-  if (!version) return tl::make_unexpected(version.error());
-  const size_t v = (*version)();  // 120103 for 12.1.3
+  const auto version = TRY(library->function<size_t()>("cublasLtGetVersion"));
+  const size_t v = version();  // 120103 for 12.1.3
   const size_t scale = v >= 100000 ? 10000 : 1000;
   LoadedLibrary loaded{"cuBLASLt", fmt::format("{}.{}.{}", v / scale, v % scale / 100, v % 100),
                        library->path()};
@@ -52,12 +53,10 @@ Result<FoundCublasLt> find_cublas_lt(const NvidiaFolders& folders, size_t cuda) 
 
 Result<CudnnFunctions> CudnnFunctions::versions_of(const SharedLibrary& library) {
   CudnnFunctions functions;
-  const auto version = library.function<decltype(cudnnGetVersion)>("cudnnGetVersion");
-  if (!version) return tl::make_unexpected(version.error());
-  const auto cuda = library.function<decltype(cudnnGetCudartVersion)>("cudnnGetCudartVersion");
-  if (!cuda) return tl::make_unexpected(cuda.error());
-  functions.version = *version;
-  functions.cuda_version = *cuda;
+  const auto version = TRY(library.function<decltype(cudnnGetVersion)>("cudnnGetVersion"));
+  const auto cuda = TRY(library.function<decltype(cudnnGetCudartVersion)>("cudnnGetCudartVersion"));
+  functions.version = version;
+  functions.cuda_version = cuda;
   return functions;
 }
 

@@ -8,6 +8,7 @@
 #include "estimator/memory/memory_plan.h"
 #include "estimator/model/valid_step.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -49,26 +50,24 @@ tl::unexpected<Diagnostics> of_memory_alone() {
 
 Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& platform,
                                   const Request& request) {
-  const auto usual = bind_where_valid(model, model.binding);
-  if (!usual) return tl::make_unexpected(usual.error());
+  const auto usual = TRY(bind_where_valid(model, model.binding));
   // Layers of the usual batch, memory of the longest, as on a card.
   const Binding largest = largest_batch(model, model.binding);
-  const auto bound = bind_where_valid(model, largest);
-  if (!bound) return tl::make_unexpected(bound.error());
+  const auto bound = TRY(bind_where_valid(model, largest));
   WorkspacePlan none;
-  none.uses.resize(bound->kernels.size());
+  none.uses.resize(bound.kernels.size());
   none.basis = "none";
-  const auto plan = plan_device(model, *bound, largest, platform, request, none, request.minimum);
-  if (!plan) return tl::make_unexpected(plan.error());
+  const auto plan =
+      TRY(plan_device(model, bound, largest, platform, request, none, request.minimum));
   const int64_t granule = granule_of(platform.framework);
   Estimate e;
   e.input = model.facts;
   e.input.batch = batch_at(model, model.binding);
   e.input.symbols = model.binding;
-  e.memory = plan_memory(model, *bound, largest, platform, request, none, *plan, request.minimum);
+  e.memory = plan_memory(model, bound, largest, platform, request, none, plan, request.minimum);
   e.time.sample_unit = model.meta.sample_unit;
-  e.layers = layers_of(model, *usual, granule, std::vector<KernelPrice>(usual->kernels.size()));
-  e.kept = kept_of(model, *bound, granule);
+  e.layers = layers_of(model, usual, granule, std::vector<KernelPrice>(usual.kernels.size()));
+  e.kept = kept_of(model, bound, granule);
   e.recognised = model.recognised;
   judge(e, platform);
   e.basis.push_back(settings_text(model, platform, request.layout, e.input.batch));

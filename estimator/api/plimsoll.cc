@@ -16,6 +16,7 @@
 #include "estimator/report/version.h"
 #include "estimator/settings/given_settings.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::api {
 namespace {
@@ -90,7 +91,7 @@ Result<Request> request_of(const std::string& model, const Flags& flags) {
   GivenSettings shared;
   shared.model = model;
   for (const auto& [name, value] : flags) {
-    if (auto set = set_flag(shared, name, value); !set) return tl::make_unexpected(set.error());
+    TRY(set_flag(shared, name, value));
   }
   auto request = to_request(shared);
   if (!request) return request;

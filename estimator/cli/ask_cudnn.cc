@@ -11,6 +11,7 @@
 #include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -73,9 +74,8 @@ class Exchange {
 }  // namespace
 
 Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request, const Hwdb& hwdb) {
-  const auto questions = convolutions(request, hwdb);
-  if (!questions) return tl::make_unexpected(questions.error());
-  if (questions->empty()) return nullptr;
+  const auto questions = TRY(convolutions(request, hwdb));
+  if (questions.empty()) return nullptr;
   const std::string program = find_calibrate();
   if (program.empty()) {
     return error("E708",
@@ -84,12 +84,11 @@ Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request,
                  {}, "'./dev build' puts it into the same folder as plimsoll");
   }
   const Exchange exchange;
-  if (!exchange.write("problems.jsonl", *questions))
+  if (!exchange.write("problems.jsonl", questions))
     return error("E612", "--ask-cudnn: no temporary file can be written");
   // The machine's own card is known to it by its id.
-  const auto device = hwdb.device(request.devices.front());
-  if (!device) return tl::make_unexpected(device.error());
-  const std::string gpu = request.devices.front() == "local" ? device->id : request.devices.front();
+  const auto device = TRY(hwdb.device(request.devices.front()));
+  const std::string gpu = request.devices.front() == "local" ? device.id : request.devices.front();
   std::vector<std::string> arguments = {"ask",        "--quiet",
                                         "--gpu",      gpu,
                                         "--problems", exchange.path("problems.jsonl"),
@@ -107,11 +106,9 @@ Result<std::shared_ptr<const AskedWorkspaces>> ask_cudnn(const Request& request,
     return error("E708", fmt::format("--ask-cudnn: {} ask fails: {}", kProgram, why), {},
                  "'./dev calibrate ask ...' fetches cuDNN 9.10.2; PLIMSOLL_CUDNN names a folder");
   }
-  const auto lines = read_text(exchange.path("answers.jsonl"));
-  if (!lines) return tl::make_unexpected(lines.error());
-  auto asked = AskedWorkspaces::read(*lines, std::string(kProgram) + "'s answers");
-  if (!asked) return tl::make_unexpected(asked.error());
-  return std::make_shared<const AskedWorkspaces>(std::move(*asked));
+  const auto lines = TRY(read_text(exchange.path("answers.jsonl")));
+  auto asked = TRY(AskedWorkspaces::read(lines, std::string(kProgram) + "'s answers"));
+  return std::make_shared<const AskedWorkspaces>(std::move(asked));
 }
 
 }  // namespace plimsoll::cli

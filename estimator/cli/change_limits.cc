@@ -8,6 +8,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -24,15 +25,13 @@ Result<ChangeLimit> parse_limit(const std::string& text) {
   }
   std::vector<std::string> names;
   for (const LimitedFigure& figure : limited_figures()) names.emplace_back(figure.name);
-  const auto name = parse_word(flag, trimmed(std::string_view(text).substr(0, sign)), names);
-  if (!name) return tl::make_unexpected(name.error());
+  const auto name = TRY(parse_word(flag, trimmed(std::string_view(text).substr(0, sign)), names));
   share.remove_prefix(1);
   share.remove_suffix(1);
   constexpr double kMost = 1e6;
-  const auto percent = parse_real(flag + " " + names[*name], trimmed(share), 0, kMost);
-  if (!percent) return tl::make_unexpected(percent.error());
-  const LimitedFigure& figure = limited_figures()[*name];
-  return ChangeLimit{text, figure.name, figure.figure, *percent / 100};
+  const auto percent = TRY(parse_real(flag + " " + names[name], trimmed(share), 0, kMost));
+  const LimitedFigure& figure = limited_figures()[name];
+  return ChangeLimit{text, figure.name, figure.figure, percent / 100};
 }
 
 }  // namespace
@@ -40,9 +39,8 @@ Result<ChangeLimit> parse_limit(const std::string& text) {
 Result<std::vector<ChangeLimit>> parse_change_limits(const std::vector<std::string>& texts) {
   std::vector<ChangeLimit> limits;
   for (const std::string& text : texts) {
-    auto limit = parse_limit(text);
-    if (!limit) return tl::make_unexpected(limit.error());
-    limits.push_back(std::move(*limit));
+    auto limit = TRY(parse_limit(text));
+    limits.push_back(std::move(limit));
   }
   return limits;
 }

@@ -12,6 +12,7 @@
 #include "estimator/plan/read_sweep_plan.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "graph/json/reader.h"
 #include "hwdb/device.h"
 #include "hwdb/host.h"
@@ -46,16 +47,14 @@ Result<Checked> check_model(const std::string& path) {
 }
 
 Result<Checked> check_runs(const ByteSource& source) {
-  const auto runs = read_measured(source, [](MeasuredRun&&) {});
-  if (!runs) return tl::make_unexpected(runs.error());
-  return Checked{fmt::format("{} measured runs", runs->runs), runs->warnings};
+  const auto runs = TRY(read_measured(source, [](MeasuredRun&&) {}));
+  return Checked{fmt::format("{} measured runs", runs.runs), runs.warnings};
 }
 
 Result<Checked> check_json(const std::string& path, const ByteSource& source,
                            const std::string& text) {
-  const auto value = read_json(text, source.name(), {});
-  if (!value) return tl::make_unexpected(value.error());
-  const JsonValue* schema = value->find("schema");
+  const auto value = TRY(read_json(text, source.name(), {}));
+  const JsonValue* schema = value.find("schema");
   const std::string named = schema && schema->string() ? *schema->string() : "";
   const std::string stem = std::filesystem::path(path).stem().string();
   if (named == "plimsoll.machine")
@@ -65,9 +64,9 @@ Result<Checked> check_json(const std::string& path, const ByteSource& source,
   if (named == "plimsoll.device")
     return checked("a device file", read_device(text, source.name(), stem), {});
   if (named == "plimsoll.model-config") return check_model(path);
-  const bool runs = value->list() || value->find("records");
+  const bool runs = value.list() || value.find("records");
   if (runs) return check_runs(source);
-  if (value->find("parameters") && !value->find("layers"))
+  if (value.find("parameters") && !value.find("layers"))
     return checked("a plan", read_sweep_plan(text, source.name(), {}), {});
   return check_model(path);
 }
@@ -76,13 +75,11 @@ Result<Checked> check_file(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
   const auto is = [&](auto... extensions) { return ((extension == extensions) || ...); };
   if (!is(".json", ".yaml", ".yml", ".csv", ".jsonl")) return check_model(path);
-  const auto source = ByteSource::open(path, {});
-  if (!source) return tl::make_unexpected(source.error());
-  if (is(".csv", ".jsonl")) return check_runs(*source);
-  const auto text = whole_text(*source, {});
-  if (!text) return tl::make_unexpected(text.error());
-  if (is(".json")) return check_json(path, *source, *text);
-  const auto plan = read_sweep_plan(*text, source->name(), {});
+  const auto source = TRY(ByteSource::open(path, {}));
+  if (is(".csv", ".jsonl")) return check_runs(source);
+  const auto text = TRY(whole_text(source, {}));
+  if (is(".json")) return check_json(path, source, text);
+  const auto plan = read_sweep_plan(text, source.name(), {});
   return checked("a plan", plan, plan ? plan->notes : Diagnostics());
 }
 

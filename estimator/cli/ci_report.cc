@@ -10,6 +10,7 @@
 #include "estimator/cli/messages.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 
@@ -32,10 +33,8 @@ void add_ci(CLI::App& app, CiFlags& flags) {
 
 Result<CiReport> CiReport::open(const CiFlags& flags) {
   CiReport report;
-  if (auto word = parse_word("--annotations", flags.annotations, {"auto", "never"}); !word)
-    return tl::make_unexpected(word.error());
-  if (auto opened = OutputFile::open_if_named(flags.junit, true, report.file_); !opened)
-    return tl::make_unexpected(opened.error());
+  TRY(parse_word("--annotations", flags.annotations, {"auto", "never"}));
+  TRY(OutputFile::open_if_named(flags.junit, true, report.file_));
   report.github_ = flags.annotations == "auto" && in_github_actions();
   return report;
 }

@@ -18,6 +18,7 @@
 #include "estimator/report/version.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -59,9 +60,8 @@ Result<void> find_error_format(const std::vector<std::string>& arguments) {
     } else {
       continue;  // the parser complains
     }
-    const auto choice = parse_word(kFlag, value, {"text", "json"});
-    if (!choice) return tl::make_unexpected(choice.error());
-    report_as_json(*choice == 1);
+    const auto choice = TRY(parse_word(kFlag, value, {"text", "json"}));
+    report_as_json(choice == 1);
   }
   return {};
 }

@@ -25,6 +25,7 @@
 #include "estimator/report/html/difference_page.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -54,10 +55,9 @@ Result<std::vector<JsonValue>> results_in(const std::vector<std::string>& names)
       other = name;
       continue;
     }
-    auto result = read_result(name);
-    if (!result) return tl::make_unexpected(result.error());
-    if (*result) {
-      results.push_back(std::move(**result));
+    auto result = TRY(read_result(name));
+    if (result) {
+      results.push_back(std::move(*result));
     } else {
       other = name;
     }

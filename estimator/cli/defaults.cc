@@ -13,6 +13,7 @@
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/json/yaml_reader.h"
 
 namespace plimsoll::cli {
@@ -99,16 +100,15 @@ Result<void> check_value(const JsonMember& member) {
 Result<JsonValue> read_file(const Limits& limits) {
   std::error_code failed;
   if (!std::filesystem::exists(kFile, failed)) return JsonValue{.data = JsonValue::Members()};
-  const auto text = read_text(kFile, limits);
-  if (!text) return tl::make_unexpected(text.error());
-  auto value = read_yaml(*text, kFile, limits);
+  const auto text = TRY(read_text(kFile, limits));
+  auto value = read_yaml(text, kFile, limits);
   if (!value) return value;
   if (!value->members())
     return error("E311", "defaults are names of flags and values", {kFile, 0, 0, {}});
   for (const JsonMember& member : *value->members()) {
     const SettingRow* row = find_setting(member.key);
     if (row && may_have_default(*row)) {
-      if (auto good = check_value(member); !good) return tl::make_unexpected(good.error());
+      TRY(check_value(member));
       continue;
     }
     std::vector<std::string> names;
@@ -131,13 +131,12 @@ Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
                                         const std::set<std::string, std::less<>>& left_out) {
   FlagsWithDefaults all{given, {}, {}};
   SharedFlags& flags = all.flags;
-  if (auto good = check_environment(); !good) return tl::make_unexpected(good.error());
-  const auto file = read_file({});
-  if (!file) return tl::make_unexpected(file.error());
+  TRY(check_environment());
+  const auto file = TRY(read_file({}));
   for (const SettingRow& row : settings()) {
     if (!may_have_default(row) || flags.has(row.name) || left_out.contains(row.name)) continue;
     const char* const variable = from_environment(row);
-    const JsonValue* const entry = file->find(row.name);
+    const JsonValue* const entry = file.find(row.name);
     if (!variable && !entry) continue;
     const std::string value = variable ? variable : text_of(*entry);
     flags.add(row, value);
@@ -150,14 +149,13 @@ Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
 
 Result<Request> request_with_defaults(const SharedFlags& given,
                                       const std::set<std::string, std::less<>>& left_out) {
-  const auto all = with_defaults(given, left_out);
-  if (!all) return tl::make_unexpected(all.error());
-  auto request = to_request(all->flags);
+  const auto all = TRY(with_defaults(given, left_out));
+  auto request = to_request(all.flags);
   if (!request) return request;
   // Whoever wrote no flag is not told that it has no effect.
   request->given = given.names();
-  request->by_default = all->names;
-  request->defaults = all->used;
+  request->by_default = all.names;
+  request->defaults = all.used;
   return request;
 }
 

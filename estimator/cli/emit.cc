@@ -14,6 +14,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -72,20 +73,17 @@ Result<std::string> Emitter::write(bool time) const {
       files.push_back(csv_file(plan_, fit_, time));
       continue;
     }
-    auto more = form == "slurm"
-                    ? slurm_files(plan_, fit_, gpus_)
-                    : plan_files(plan_, fit_, [&](const std::string& m) { return moved(m); });
-    if (!more) return tl::make_unexpected(more.error());
-    std::ranges::move(*more, std::back_inserter(files));
+    auto more = TRY(form == "slurm"
+                        ? slurm_files(plan_, fit_, gpus_)
+                        : plan_files(plan_, fit_, [&](const std::string& m) { return moved(m); }));
+    std::ranges::move(more, std::back_inserter(files));
   }
   std::string told = files.empty() ? "nothing fits: no file is written\n" : "";
   for (const SweepFile& file : files) {
     const std::string path = (std::filesystem::path(flags_.directory) / file.name).string();
-    if (auto distinct = distinct_files({{"emit-to", path}}, others_); !distinct)
-      return tl::make_unexpected(distinct.error());
-    auto out = OutputFile::open(path, force_);
-    if (!out) return tl::make_unexpected(out.error());
-    if (auto done = out->write(file.text); !done) return tl::make_unexpected(done.error());
+    TRY(distinct_files({{"emit-to", path}}, others_));
+    auto out = TRY(OutputFile::open(path, force_));
+    TRY(out.write(file.text));
     told += escaped_format("wrote {}: {}\n", shortened(path, 200), file.holds);
   }
   return told;

@@ -32,6 +32,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/distinct_files.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -73,12 +74,10 @@ Result<std::optional<std::pair<int64_t, int64_t>>> take_counts(SharedFlags& flag
   const size_t dots = text ? text->find("..") : std::string::npos;
   if (dots == std::string::npos) return std::nullopt;
   constexpr int64_t kMost = 1024;
-  const auto first = parse_count(setting("gpus"), text->substr(0, dots), 1, kMost);
-  if (!first) return tl::make_unexpected(first.error());
-  const auto last = parse_count(setting("gpus"), text->substr(dots + 2), *first, kMost);
-  if (!last) return tl::make_unexpected(last.error());
+  const auto first = TRY(parse_count(setting("gpus"), text->substr(0, dots), 1, kMost));
+  const auto last = TRY(parse_count(setting("gpus"), text->substr(dots + 2), first, kMost));
   flags.erase("gpus");
-  return std::optional(std::pair(*first, *last));
+  return std::optional(std::pair(first, last));
 }
 
 // Whether --workspace-limit is "sweep", taken out of the flags.
@@ -121,9 +120,8 @@ Result<TextOptions> text_options(const EstimateFlags& flags) {
                    .quiet = flags.output.quiet,
                    .page = page_of(flags.output)};
   if (const std::string* depth = value_of(flags.shared, "depth")) {
-    auto value = parse_count(setting("depth"), *depth, 1, 64);
-    if (!value) return tl::make_unexpected(value.error());
-    text.depth = *value;
+    auto value = TRY(parse_count(setting("depth"), *depth, 1, 64));
+    text.depth = value;
   }
   return text;
 }

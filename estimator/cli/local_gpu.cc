@@ -13,6 +13,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/mig.h"
 
 namespace plimsoll::cli {
@@ -141,11 +142,10 @@ Result<std::string> ask_profile(const std::string& program) {
 }
 
 Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
-  const auto gpus = ask_driver(program);
-  if (!gpus) return tl::make_unexpected(gpus.error());
-  const LocalGpu& first = gpus->front();
+  const auto gpus = TRY(ask_driver(program));
+  const LocalGpu& first = gpus.front();
   std::vector<std::string> names;
-  for (const LocalGpu& gpu : *gpus) {
+  for (const LocalGpu& gpu : gpus) {
     const std::string name = shortened(gpu.name, kQuotedColumns);
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
@@ -156,13 +156,11 @@ Result<Device> ask(const Hwdb& hwdb, const std::string& program) {
   }
   std::string profile;
   if (first.mig) {
-    auto asked = ask_profile(program);
-    if (!asked) return tl::make_unexpected(asked.error());
-    profile = std::move(*asked);
+    auto asked = TRY(ask_profile(program));
+    profile = std::move(asked);
   }
   auto device = local_device(hwdb, first, profile);
-  if (device && gpus->size() > 1)
-    device->origin += fmt::format(" on the first of {}", gpus->size());
+  if (device && gpus.size() > 1) device->origin += fmt::format(" on the first of {}", gpus.size());
   return device;
 }
 
@@ -246,9 +244,8 @@ Result<std::string> gpu_of_environment(const Hwdb& hwdb) {
 Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus,
                             const std::string& example) {
   if (gpus.empty()) {
-    auto set = gpu_of_environment(hwdb);
-    if (!set) return tl::make_unexpected(set.error());
-    if (!set->empty()) gpus.push_back(std::move(*set));
+    auto set = TRY(gpu_of_environment(hwdb));
+    if (!set.empty()) gpus.push_back(std::move(set));
   }
   const bool named = std::ranges::find(gpus, kLocal) != gpus.end();
   if (!gpus.empty() && !named) return {};
@@ -264,9 +261,8 @@ Result<void> find_local_gpu(Hwdb& hwdb, std::vector<std::string>& gpus,
         "E109", fmt::format("which GPU? give {}; 'plimsoll gpus' lists them", setting("gpu", "ID")),
         {}, example);
   }
-  auto device = ask(hwdb, program);
-  if (!device) return tl::make_unexpected(device.error());
-  hwdb.bring(std::string(kLocal), std::move(*device));
+  auto device = TRY(ask(hwdb, program));
+  hwdb.bring(std::string(kLocal), std::move(device));
   if (gpus.empty()) gpus.emplace_back(kLocal);
   return {};
 }

@@ -16,6 +16,7 @@
 #include "estimator/report/largest_batch.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -37,18 +38,15 @@ Result<BatchSearch> search_of(const SharedFlags& flags) {
   const auto count = [&](const char* name, int64_t& into) -> Result<void> {
     const std::string* text = value_of(flags, name);
     if (!text) return {};
-    auto value = parse_count(std::string("--") + name, *text, 1, int64_t{1} << 30);
-    if (!value) return tl::make_unexpected(value.error());
-    into = *value;
+    auto value = TRY(parse_count(std::string("--") + name, *text, 1, int64_t{1} << 30));
+    into = value;
     return {};
   };
-  if (auto read = count("multiple", search.multiple); !read)
-    return tl::make_unexpected(read.error());
-  if (auto read = count("max", search.max); !read) return tl::make_unexpected(read.error());
+  TRY(count("multiple", search.multiple));
+  TRY(count("max", search.max));
   if (const std::string* text = value_of(flags, "confidence")) {
-    auto value = parse_real(setting("confidence"), *text, .5, .99);
-    if (!value) return tl::make_unexpected(value.error());
-    search.confidence = *value;
+    auto value = TRY(parse_real(setting("confidence"), *text, .5, .99));
+    search.confidence = value;
   }
   return search;
 }

@@ -12,6 +12,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "hwdb/measured/meter.h"
 
 namespace plimsoll::cli {
@@ -23,11 +24,9 @@ constexpr const char* kExample =
 Result<MeterReading> read_one(const std::string& form, const std::string& path,
                               std::optional<int64_t> steps, const Limits& limits) {
   const std::vector<std::string> forms(kMeterForms.begin(), kMeterForms.end());
-  const auto which = parse_word(setting("from"), form, forms);
-  if (!which) return tl::make_unexpected(which.error());
-  const auto source = ByteSource::open(path, limits);
-  if (!source) return tl::make_unexpected(source.error());
-  return read_meter(*source, static_cast<MeterForm>(*which), steps, limits);
+  const auto which = TRY(parse_word(setting("from"), form, forms));
+  const auto source = TRY(ByteSource::open(path, limits));
+  return read_meter(source, static_cast<MeterForm>(which), steps, limits);
 }
 
 }  // namespace
@@ -51,22 +50,19 @@ Result<MeteredRun> read_meters(const MeterFlags& flags, Request& request) {
     return error("E108", "at which batch? " + setting("batch", "N"), {}, kExample);
   std::optional<int64_t> steps;
   if (!flags.steps.empty()) {
-    const auto count = parse_count(setting("steps"), flags.steps, 1, 1'000'000'000);
-    if (!count) return tl::make_unexpected(count.error());
-    steps = *count;
+    const auto count = TRY(parse_count(setting("steps"), flags.steps, 1, 1'000'000'000));
+    steps = count;
   }
   MeteredRun metered;
   for (const std::string& text : flags.from) {
-    const auto pair = parse_assignment(setting("from"), text);
-    if (!pair) return tl::make_unexpected(pair.error());
-    auto reading = read_one(pair->first, pair->second, steps, request.limits);
-    if (!reading) return tl::make_unexpected(reading.error());
-    report(reading->notes);
-    if (request.devices.empty() && !reading->device.empty()) request.devices = {reading->device};
-    if (!reading->device.empty()) metered.devices.emplace_back(pair->second, reading->device);
-    for (Measurement& one : reading->measured) {
+    const auto pair = TRY(parse_assignment(setting("from"), text));
+    auto reading = TRY(read_one(pair.first, pair.second, steps, request.limits));
+    report(reading.notes);
+    if (request.devices.empty() && !reading.device.empty()) request.devices = {reading.device};
+    if (!reading.device.empty()) metered.devices.emplace_back(pair.second, reading.device);
+    for (Measurement& one : reading.measured) {
       metered.run.measured.push_back(std::move(one));
-      metered.files.push_back(pair->second);
+      metered.files.push_back(pair.second);
     }
   }
   metered.run.kind = RunKind::kModel;

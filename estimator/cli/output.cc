@@ -11,6 +11,7 @@
 #include "estimator/cli/flag_groups.h"
 #include "estimator/cli/messages.h"
 #include "estimator/settings/values.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -87,8 +88,7 @@ Result<Diagnostics> check_output(const OutputFlags& flags) {
   }
   if (forms.size() > 1)
     return error("E114", fmt::format("--{} and --{} exclude each other", forms[0], forms[1]));
-  if (auto word = parse_word("--color", flags.color, {"auto", "always", "never"}); !word)
-    return tl::make_unexpected(word.error());
+  TRY(parse_word("--color", flags.color, {"auto", "always", "never"}));
   Diagnostics idle;
   const std::pair<const char*, bool> of_text[] = {
       {"--quiet", flags.quiet}, {"--wide", flags.wide}, {"--color", flags.color == "always"}};

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "graph/base/try.h"
+
 namespace plimsoll::cli {
 namespace {
 
@@ -48,9 +50,8 @@ Result<OutputFile> OutputFile::open(const std::string& path, bool force) {
 Result<void> OutputFile::open_if_named(const std::string& path, bool force,
                                        std::optional<OutputFile>& file) {
   if (path.empty()) return {};
-  auto opened = open(path, force);
-  if (!opened) return tl::make_unexpected(opened.error());
-  file.emplace(std::move(*opened));
+  auto opened = TRY(open(path, force));
+  file.emplace(std::move(opened));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 
@@ -20,18 +21,16 @@ Result<std::map<std::string, double>> parse_prices(const std::vector<std::string
   }
   std::map<std::string, double> by_id;
   for (const std::string& text : prices) {
-    const auto pair = parse_assignment(setting("price"), text);
-    if (!pair) return tl::make_unexpected(pair.error());
-    const auto device = hwdb.device(pair->first);
-    if (!device) return tl::make_unexpected(device.error());
-    const auto price = parse_real(setting_entry("price", pair->first), pair->second, 0, kHighest);
-    if (!price) return tl::make_unexpected(price.error());
-    if (!ids.contains(device->id)) {
+    const auto pair = TRY(parse_assignment(setting("price"), text));
+    const auto device = TRY(hwdb.device(pair.first));
+    const auto price =
+        TRY(parse_real(setting_entry("price", pair.first), pair.second, 0, kHighest));
+    if (!ids.contains(device.id)) {
       return error("E118", fmt::format("--price {}: no answer is for that GPU",
-                                       shortened(pair->first, kQuotedColumns)));
+                                       shortened(pair.first, kQuotedColumns)));
     }
-    if (!by_id.emplace(device->id, *price).second) {
-      return error("E114", setting_entry("price", shortened(pair->first, kQuotedColumns)) +
+    if (!by_id.emplace(device.id, price).second) {
+      return error("E114", setting_entry("price", shortened(pair.first, kQuotedColumns)) +
                                " is given twice");
     }
   }

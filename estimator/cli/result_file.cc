@@ -5,6 +5,7 @@
 
 #include "estimator/settings/request_values.h"
 #include "graph/base/byte_source.h"
+#include "graph/base/try.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll::cli {
@@ -33,30 +34,25 @@ bool has_entry(const GivenSettings& given, const GivenSettings::One& one) {
 Result<std::optional<JsonValue>> read_result(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
   if (extension != ".json" && extension != ".html") return std::nullopt;
-  const auto text = read_text(path);
-  if (!text) return tl::make_unexpected(text.error());
-  const std::string_view data = data_of(*text);
-  if (extension == ".html" && data.size() == text->size()) return std::nullopt;
-  auto value = read_json(data, path);
-  if (!value) return tl::make_unexpected(value.error());
-  const JsonValue* const schema = value->find("schema");
+  const auto text = TRY(read_text(path));
+  const std::string_view data = data_of(text);
+  if (extension == ".html" && data.size() == text.size()) return std::nullopt;
+  auto value = TRY(read_json(data, path));
+  const JsonValue* const schema = value.find("schema");
   const bool is_estimate = schema && schema->string() && *schema->string() == "plimsoll.estimate";
-  return is_estimate ? std::optional<JsonValue>(std::move(*value)) : std::nullopt;
+  return is_estimate ? std::optional<JsonValue>(std::move(value)) : std::nullopt;
 }
 
 Result<void> ask_again(const std::string& path, SharedFlags& flags) {
-  const auto text = read_text(path);
-  if (!text) return tl::make_unexpected(text.error());
-  const auto document = read_json(data_of(*text), path);
-  if (!document) return tl::make_unexpected(document.error());
-  const auto answered = settings_of_answer(*document, path);
-  if (!answered) return tl::make_unexpected(answered.error());
-  if (flags.model.empty()) flags.model = answered->model;
+  const auto text = TRY(read_text(path));
+  const auto document = TRY(read_json(data_of(text), path));
+  const auto answered = TRY(settings_of_answer(document, path));
+  if (flags.model.empty()) flags.model = answered.model;
   const SharedFlags given = flags;
   const auto wins = [&](const GivenSettings::One& one) {
     return given.has(one.row->name) && one.row->value.form != SettingValue::Form::kEntries;
   };
-  for (const GivenSettings::One& one : answered->all()) {
+  for (const GivenSettings::One& one : answered.all()) {
     if (!wins(one) && !has_entry(given, one)) flags.add(*one.row, one.text, one.by_default);
   }
   return {};

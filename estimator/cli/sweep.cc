@@ -26,6 +26,7 @@
 #include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -33,9 +34,8 @@ namespace {
 constexpr int64_t kLargestSeed = std::numeric_limits<int64_t>::max();
 
 Result<SweepPlan> read_plan(const std::string& path, const Limits& limits) {
-  const auto text = read_text(path, limits);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_sweep_plan(*text, path, limits);
+  const auto text = TRY(read_text(path, limits));
+  return read_sweep_plan(text, path, limits);
 }
 
 // "2/8" is the second of eight parts: 1 of them, from 0. The whole is one part.
@@ -44,18 +44,16 @@ Result<std::pair<size_t, size_t>> shard_of(const std::string& text) {
   constexpr int64_t kMost = 1'000'000;
   const size_t slash = std::min(text.find('/'), text.size());
   const auto parts =
-      parse_count("--shard K/N", text.substr(std::min(slash + 1, text.size())), 1, kMost);
-  if (!parts) return tl::make_unexpected(parts.error());
-  const auto part = parse_count("--shard K/N", text.substr(0, slash), 1, *parts);
-  if (!part) return tl::make_unexpected(part.error());
-  return std::pair(static_cast<size_t>(*part - 1), static_cast<size_t>(*parts));
+      TRY(parse_count("--shard K/N", text.substr(std::min(slash + 1, text.size())), 1, kMost));
+  const auto part = TRY(parse_count("--shard K/N", text.substr(0, slash), 1, parts));
+  return std::pair(static_cast<size_t>(part - 1), static_cast<size_t>(parts));
 }
 
 Result<void> check_flags(const SweepFlags& sweep) {
   constexpr std::string_view kExample = "plimsoll sweep plan.yaml, or --model builtin:resnet50";
   if (auto good = check_work(sweep.work); !good) return good;
   if (auto good = check_emit(sweep.emit); !good) return good;
-  if (auto good = shard_of(sweep.shard); !good) return tl::make_unexpected(good.error());
+  TRY(shard_of(sweep.shard));
   const SharedFlags& flags = sweep.shared;
   if (flags.model.empty())
     return error("E108",
@@ -162,12 +160,10 @@ Result<void> open_log(const SweepFlags& flags, const std::vector<std::string>& m
     return error("E114", fmt::format("{} starts a file and {} goes on with one: name one of them",
                                      setting("out"), setting("resume")));
   if (flags.out.empty() && flags.resume.empty()) return {};
-  const auto origin = SweepOrigin::make(flags.plan, models, words_of(flags), hwdb);
-  if (!origin) return tl::make_unexpected(origin.error());
-  auto opened = flags.resume.empty() ? SweepLog::start(flags.out, *origin)
-                                     : SweepLog::resume(flags.resume, *origin);
-  if (!opened) return tl::make_unexpected(opened.error());
-  log.emplace(std::move(*opened));
+  const auto origin = TRY(SweepOrigin::make(flags.plan, models, words_of(flags), hwdb));
+  auto opened = TRY(flags.resume.empty() ? SweepLog::start(flags.out, origin)
+                                         : SweepLog::resume(flags.resume, origin));
+  log.emplace(std::move(opened));
   return {};
 }
 
@@ -190,16 +186,14 @@ std::string title_of(const SweepPlan& plan, int64_t configurations, int64_t chos
 Result<void> take_defaults(const SweepPlan& plan, SharedFlags& flags, Request& request) {
   std::set<std::string, std::less<>> planned;
   for (const SweepParameter& parameter : plan.parameters) planned.insert(flag_of(parameter.name));
-  auto all = with_defaults(flags, planned);
-  if (!all) return tl::make_unexpected(all.error());
-  auto with = to_request(all->flags);
-  if (!with) return tl::make_unexpected(with.error());
-  request = std::move(*with);
+  auto all = TRY(with_defaults(flags, planned));
+  auto with = TRY(to_request(all.flags));
+  request = std::move(with);
   request.given = flags.names();
-  request.by_default = all->names;
-  request.defaults = all->used;
-  if (!all->used.empty()) report({note("N523", "defaults: " + all->used)});
-  flags = std::move(all->flags);
+  request.by_default = all.names;
+  request.defaults = all.used;
+  if (!all.used.empty()) report({note("N523", "defaults: " + all.used)});
+  flags = std::move(all.flags);
   return {};
 }
 

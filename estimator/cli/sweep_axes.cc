@@ -8,6 +8,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -33,9 +34,8 @@ Result<void> set(SharedFlags& flags, const SettingRow* row, const std::string& n
     flags.add(*find_setting("set"), name + "=" + text_of(value));
     return {};
   }
-  auto texts = texts_of(*row, name, value);
-  if (!texts) return tl::make_unexpected(texts.error());
-  flags.set(row->name, std::move(*texts));
+  auto texts = TRY(texts_of(*row, name, value));
+  flags.set(row->name, std::move(texts));
   return {};
 }
 
@@ -49,13 +49,11 @@ Diagnostics at_value(Diagnostics why, const Place& plan, const JsonValue& value)
 // Names that hwdb must know.
 Result<void> check_known(const Request& request, std::string_view flag, const Hwdb& hwdb) {
   if (flag == "gpu") {
-    if (auto known = hwdb.device(request.devices.front()); !known)
-      return tl::make_unexpected(known.error());
+    TRY(hwdb.device(request.devices.front()));
   } else if (flag == "framework") {
-    if (auto known = hwdb.framework(request.framework); !known)
-      return tl::make_unexpected(known.error());
+    TRY(hwdb.framework(request.framework));
   } else if (flag == "link") {
-    if (auto known = hwdb.link(request.link); !known) return tl::make_unexpected(known.error());
+    TRY(hwdb.link(request.link));
   }
   return {};
 }
@@ -177,9 +175,8 @@ Result<void> SweepAxes::check_values(const Axis& axis, const SharedFlags& base,
     SharedFlags flags = base;
     const auto fault = [&]() -> Result<void> {
       if (auto done = set(flags, axis.setting, parameter.name, value); !done) return done;
-      const auto request = to_request(flags);
-      if (!request) return tl::make_unexpected(request.error());
-      return check_known(*request, axis.setting ? axis.setting->name : "", hwdb);
+      const auto request = TRY(to_request(flags));
+      return check_known(request, axis.setting ? axis.setting->name : "", hwdb);
     }();
     if (!fault) return tl::make_unexpected(at_value(fault.error(), parameter.place, value));
   }
@@ -208,9 +205,8 @@ Result<void> SweepAxes::add_variants(const SharedFlags& base) {
       auto done = set(flags, variant_axes_[a].setting, parameter.name, parameter.values[chosen[a]]);
       if (!done) return done;
     }
-    auto request = to_request(flags);
-    if (!request) return tl::make_unexpected(request.error());
-    variants_.push_back(std::move(*request));
+    auto request = TRY(to_request(flags));
+    variants_.push_back(std::move(request));
   }
   return {};
 }
@@ -219,14 +215,13 @@ Result<SweepAxes> SweepAxes::make(const SweepPlan& plan, const SharedFlags& base
                                   std::vector<SweptModel> models, const Hwdb& hwdb) {
   SweepAxes axes(plan, std::move(models));
   for (size_t index = 0; index < plan.parameters.size(); ++index) {
-    if (auto added = axes.add(index, base); !added) return tl::make_unexpected(added.error());
+    TRY(axes.add(index, base));
   }
   std::ranges::stable_sort(axes.variant_axes_, {}, &Axis::kind);
   for (const Axis& axis : axes.variant_axes_) {
-    if (auto good = axes.check_values(axis, base, hwdb); !good)
-      return tl::make_unexpected(good.error());
+    TRY(axes.check_values(axis, base, hwdb));
   }
-  if (auto added = axes.add_variants(base); !added) return tl::make_unexpected(added.error());
+  TRY(axes.add_variants(base));
   return axes;
 }
 

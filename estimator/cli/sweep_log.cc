@@ -6,6 +6,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 
@@ -37,14 +38,12 @@ Result<SweepLog> SweepLog::start(const std::string& path, const SweepOrigin& ori
 }
 
 Result<SweepLog> SweepLog::resume(const std::string& path, const SweepOrigin& origin) {
-  auto file = JsonLinesFile::open(
-      path, {.begins = {std::string(SweepOrigin::kBegins), std::string(kRecordBegins)}});
-  if (!file) return tl::make_unexpected(file.error());
-  SweepLog log(path, std::move(*file));
+  auto file = TRY(JsonLinesFile::open(
+      path, {.begins = {std::string(SweepOrigin::kBegins), std::string(kRecordBegins)}}));
+  SweepLog log(path, std::move(file));
   const std::vector<std::string>& lines = log.file_.lines();
   if (lines.empty()) {
-    if (auto done = log.file_.append(origin.line()); !done)
-      return tl::make_unexpected(done.error());
+    TRY(log.file_.append(origin.line()));
     return log;
   }
   if (!lines.front().starts_with(SweepOrigin::kBegins)) {
@@ -60,7 +59,7 @@ Result<SweepLog> SweepLog::resume(const std::string& path, const SweepOrigin& or
     log.last_ = record->number;
     log.recorded_.insert_or_assign(record->number, Recorded{lines[i], std::move(record->point)});
   }
-  if (auto done = log.file_.cut_torn_end(); !done) return tl::make_unexpected(done.error());
+  TRY(log.file_.cut_torn_end());
   return log;
 }
 

@@ -9,6 +9,7 @@
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 #include "graph/base/hash.h"
+#include "graph/base/try.h"
 #include "graph/json/reader.h"
 #include "graph/json/writer.h"
 
@@ -22,14 +23,12 @@ std::string digest_of(std::string_view text) { return sha256_hex(std::as_bytes(s
 // Larger ones are told by size and time of change: reading them would take longer than the sweep.
 Result<std::string> digest_of_file(const std::string& path) {
   constexpr uint64_t kLargest = uint64_t{256} << 20;
-  const auto source = ByteSource::open(path);
-  if (!source) return tl::make_unexpected(source.error());
-  auto hash = sha256_of(*source, kLargest);
-  if (!hash) return tl::make_unexpected(hash.error());
-  if (*hash) return **hash;
+  const auto source = TRY(ByteSource::open(path));
+  auto hash = TRY(sha256_of(source, kLargest));
+  if (hash) return *hash;
   std::error_code unknown;
   const auto changed = std::filesystem::last_write_time(path, unknown);
-  return fmt::format("{} bytes, changed {}", source->size(), changed.time_since_epoch().count());
+  return fmt::format("{} bytes, changed {}", source.size(), changed.time_since_epoch().count());
 }
 
 // All of the database, a user's folder with it, and the machine's own card.

@@ -5,6 +5,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -18,19 +19,16 @@ Result<Tolerance> parse_tolerance(const std::string& name, const std::string& te
     return parse_real(flag, std::string_view(text).substr(0, text.size() - unit), 0, 1e6);
   };
   if (text.ends_with("%")) {
-    const auto percent = number(1);
-    if (!percent) return tl::make_unexpected(percent.error());
-    return Tolerance{.relative = *percent / 100};
+    const auto percent = TRY(number(1));
+    return Tolerance{.relative = percent / 100};
   }
   if (name == "time" && text.ends_with("ms")) {
-    const auto milliseconds = number(2);
-    if (!milliseconds) return tl::make_unexpected(milliseconds.error());
-    return Tolerance{.seconds = *milliseconds / 1e3};
+    const auto milliseconds = TRY(number(2));
+    return Tolerance{.seconds = milliseconds / 1e3};
   }
   if (of_bytes && text.ends_with("B")) {
-    const auto bytes = parse_bytes(flag, text);
-    if (!bytes) return tl::make_unexpected(bytes.error());
-    return Tolerance{.bytes = static_cast<double>(*bytes)};
+    const auto bytes = TRY(parse_bytes(flag, text));
+    return Tolerance{.bytes = static_cast<double>(bytes)};
   }
   const std::string_view unit = of_bytes         ? ", or a size such as 100MiB"
                                 : name == "time" ? ", or a time such as 5ms"
@@ -44,16 +42,13 @@ Result<Tolerance> parse_tolerance(const std::string& name, const std::string& te
 Result<Tolerances> parse_tolerances(const std::vector<std::string>& texts) {
   Tolerances tolerances;
   for (const std::string& text : texts) {
-    auto pair = parse_assignment(setting("tolerance"), text);
-    if (!pair) return tl::make_unexpected(pair.error());
-    const auto& [name, value] = *pair;
-    if (auto known = parse_word(setting("tolerance"), name, tolerance_classes()); !known)
-      return tl::make_unexpected(known.error());
+    auto pair = TRY(parse_assignment(setting("tolerance"), text));
+    const auto& [name, value] = pair;
+    TRY(parse_word(setting("tolerance"), name, tolerance_classes()));
     if (tolerances.contains(name))
       return error("E114", setting_entry("tolerance", name) + " is given twice");
-    auto tolerance = parse_tolerance(name, value);
-    if (!tolerance) return tl::make_unexpected(tolerance.error());
-    tolerances[name] = *tolerance;
+    auto tolerance = TRY(parse_tolerance(name, value));
+    tolerances[name] = tolerance;
   }
   return tolerances;
 }

@@ -12,6 +12,7 @@
 #include "estimator/plan/workspace_lines.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll::cli {
@@ -25,13 +26,10 @@ struct WorkspaceFlags {
 Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb) {
   std::vector<std::string> gpus;
   if (!flags.gpu.empty()) gpus.push_back(flags.gpu);
-  if (auto found = find_local_gpu(hwdb, gpus, "plimsoll workspace --gpu quadro-p4000"); !found)
-    return tl::unexpected(found.error());
-  const auto device = hwdb.device(gpus.front());
-  if (!device) return tl::unexpected(device.error());
-  const auto framework = hwdb.framework(flags.framework);
-  if (!framework) return tl::unexpected(framework.error());
-  const auto version = flags.cudnn.empty() ? framework->cudnn : parse_version(flags.cudnn);
+  TRY(find_local_gpu(hwdb, gpus, "plimsoll workspace --gpu quadro-p4000"));
+  const auto device = TRY(hwdb.device(gpus.front()));
+  const auto framework = TRY(hwdb.framework(flags.framework));
+  const auto version = flags.cudnn.empty() ? framework.cudnn : parse_version(flags.cudnn);
   if (!version) {
     return error("E103", fmt::format("--cudnn takes a version such as 7.6, found '{}'",
                                      shortened(flags.cudnn, 40)));
@@ -41,29 +39,26 @@ Result<WorkspaceLinesOptions> to_options(const WorkspaceFlags& flags, Hwdb& hwdb
   for (const PrecisionRow& row : precisions()) {
     if (!row.autocast) words.emplace_back(row.name);
   }
-  if (auto known = parse_word("--precision", flags.precision, words); !known)
-    return tl::unexpected(known.error());
+  TRY(parse_word("--precision", flags.precision, words));
   const PrecisionRow& precision = *find_precision(flags.precision);
   WorkspaceLinesOptions options{
-      .capability = capability_of(*device),
+      .capability = capability_of(device),
       .cudnn_major = version->numbers.empty() ? 0 : version->numbers[0],
       .cudnn_minor = version->numbers.size() > 1 ? version->numbers[1] : 0,
       .dtype = precision.storage,
-      .policy = library_behaviour(*framework, {}, precision.tf32).policy};
+      .policy = library_behaviour(framework, {}, precision.tf32).policy};
   if (flags.benchmark) options.policy.benchmark = true;
   if (!flags.limit.empty()) {
-    const auto limit = parse_bytes("--workspace-limit", flags.limit);
-    if (!limit) return tl::unexpected(limit.error());
-    options.policy.limit = *limit;
+    const auto limit = TRY(parse_bytes("--workspace-limit", flags.limit));
+    options.policy.limit = limit;
   }
   return options;
 }
 
 // With the defaults of one's own, then those built in.
 Result<WorkspaceFlags> completed(WorkspaceFlags flags) {
-  const auto defaults = with_defaults({});
-  if (!defaults) return tl::make_unexpected(defaults.error());
-  const SharedFlags& found = defaults->flags;
+  const auto defaults = TRY(with_defaults({}));
+  const SharedFlags& found = defaults.flags;
   if (const std::string* gpu = found.value("gpu"); gpu && flags.gpu.empty()) flags.gpu = *gpu;
   const std::tuple<const char*, std::string WorkspaceFlags::*, const char*> kRows[] = {
       {"cudnn", &WorkspaceFlags::cudnn, ""},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/base/try.h"
+
 namespace plimsoll {
 namespace {
 
@@ -99,9 +101,8 @@ bool is_known(const TimeContext& context) { return context.options().library.cud
 Result<WorkspaceChoice> ask(const KernelAt& kernel, const ConvProblem<int64_t>& problem,
                             const ConvOffers& offers, const WorkspacePolicy& policy) {
   if (offers.behaviour.pointwise_by_gemm && is_pointwise(problem)) return WorkspaceChoice{};
-  const auto tables = offers.tables.of(kernel.dtype, problem.channels_last);
-  if (!tables) return tl::make_unexpected(tables.error());
-  return (*tables)->choose(problem, kernel.pass, policy);
+  const auto tables = TRY(offers.tables.of(kernel.dtype, problem.channels_last));
+  return tables->choose(problem, kernel.pass, policy);
 }
 
 // The cost of the plan that cuDNN named.

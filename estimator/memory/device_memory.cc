@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "graph/base/try.h"
+
 namespace plimsoll {
 namespace {
 
@@ -18,7 +20,7 @@ class Program {
         timed_(input.workspaces.size(), false) {}
 
   Result<Events> write() {
-    if (auto fine = check(); !fine) return tl::unexpected(fine.error());
+    TRY(check());
     events_.reserve(input_.resident.size() + 2 * static_cast<size_t>(input_.steps) * held_.size());
     for (const int64_t bytes : input_.resident) born(bytes, 0);
     for (int step = 0; step < input_.steps; ++step) {
@@ -180,23 +182,21 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
                                    const Context& context, const RangeRule& range,
                                    bool with_minimum, LastReplay* last) {
   const bool known = last && last->replay && last->input == input;
-  const auto events = known && !with_minimum ? Events() : replay_events(input);
-  if (!events) return tl::unexpected(events.error());
+  const auto events = TRY(known && !with_minimum ? Events() : replay_events(input));
   auto replayed =
-      known ? Result<Replay>(*last->replay) : replayed_within(*events, rules, input.capacity);
-  if (!replayed) return tl::unexpected(replayed.error());
-  if (last && !known) *last = {input, *replayed};
+      TRY(known ? Result<Replay>(*last->replay) : replayed_within(events, rules, input.capacity));
+  if (last && !known) *last = {input, replayed};
   DeviceMemory memory;
   memory.context = context.bytes;
   memory.steady =
-      replayed->marks.empty() ? replayed->allocated_peak : replayed->marks.back().allocated_peak;
-  memory.reserved = replayed->reserved_peak;
-  memory.allocated = replayed->allocated_peak;
-  memory.live = replayed->requested_peak;
+      replayed.marks.empty() ? replayed.allocated_peak : replayed.marks.back().allocated_peak;
+  memory.reserved = replayed.reserved_peak;
+  memory.allocated = replayed.allocated_peak;
+  memory.live = replayed.requested_peak;
   const bool timed = std::ranges::any_of(input.workspaces, &WorkspaceUse::largest);
   if (timed && input.timing_empties_cache) {
     memory.timing = memory.allocated;
-    memory.reserved = replayed->reserved_end;
+    memory.reserved = replayed.reserved_end;
     memory.allocated = memory.steady;
     memory.live = std::min(memory.live, memory.steady);
   }
@@ -208,13 +208,12 @@ Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRule
   set_range(memory, context, range);
   if (with_minimum) {
     constexpr int64_t kGranule = 2 << 20;  // what drivers hand out
-    const auto least = minimum_capacity(*events, rules, kGranule, &*replayed);
-    if (!least) return tl::unexpected(least.error());
+    const auto least = TRY(minimum_capacity(events, rules, kGranule, &replayed));
     // Where timing plans empties the cache, a first step may pass through more than what stays; the
     // point, by which a process fits, is what stays.
-    memory.minimum = std::min(memory.context + *least, memory.device_bytes);
+    memory.minimum = std::min(memory.context + least, memory.device_bytes);
   }
-  memory.replay = std::move(*replayed);
+  memory.replay = std::move(replayed);
   return memory;
 }
 

@@ -11,6 +11,7 @@
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
+#include "graph/base/try.h"
 #include "graph/ir/display_name.h"
 #include "graph/ops/op_row.h"
 
@@ -274,10 +275,9 @@ Result<Demand> demand_of(const Replaying& replaying, const WorkspacePlan& scratc
                          LastReplay* last) {
   const FrameworkProfile& framework = replaying.platform.framework;
   const bool by_demand = framework.is_judged_by_demand();
-  auto memory = replaying.with(by_demand ? with_chosen_scratch(scratch) : scratch,
-                               minimum || by_demand, last);
-  if (!memory) return tl::make_unexpected(memory.error());
-  Demand demand{std::move(*memory), std::nullopt};
+  auto memory = TRY(replaying.with(by_demand ? with_chosen_scratch(scratch) : scratch,
+                                   minimum || by_demand, last));
+  Demand demand{std::move(memory), std::nullopt};
   if (by_demand)
     demand.with_room = take_demand(demand.memory, replaying.context, framework.demand_spread);
   return demand;
@@ -302,19 +302,17 @@ Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& boun
   const int64_t capacity = pool_capacity(platform, context);
   if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
   const Replaying replaying{model, bound, platform, program, context, plan, capacity};
-  auto chosen = demand_of(replaying, workspaces, minimum, last);
-  if (!chosen) return tl::make_unexpected(chosen.error());
+  auto chosen = TRY(demand_of(replaying, workspaces, minimum, last));
   // Ranges of what is replayed one by one hold the scratch memory (RangeRule::scale).
   if (workspaces.gives_way && framework.memory_spread > 0) {
-    const auto least = demand_of(replaying, with_least_scratch(workspaces), minimum, nullptr);
-    if (!least) return tl::make_unexpected(least.error());
-    give_way(chosen->memory, least->memory, platform.usable_bytes);
-    if (chosen->with_room)
-      chosen->with_room->range.low =
-          std::min(chosen->with_room->range.low, least->with_room->range.low);
+    const auto least = TRY(demand_of(replaying, with_least_scratch(workspaces), minimum, nullptr));
+    give_way(chosen.memory, least.memory, platform.usable_bytes);
+    if (chosen.with_room)
+      chosen.with_room->range.low =
+          std::min(chosen.with_room->range.low, least.with_room->range.low);
   }
-  plan.memory = std::move(chosen->memory);
-  plan.grown = chosen->with_room;
+  plan.memory = std::move(chosen.memory);
+  plan.grown = chosen.with_room;
   if (framework.python_names) {
     const ByNames names = by_names(model, bound, framework, plan.storages);
     plan.held_by_names = names.either;

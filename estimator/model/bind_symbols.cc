@@ -5,6 +5,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -65,7 +66,7 @@ Result<void> check_longest(const Graph& graph, const ModelRequest& request) {
 
 Result<Binding> bind_symbols(const Graph& graph, const ModelRequest& request, bool builtin,
                              std::vector<std::string>& basis) {
-  if (auto agree = check_sizes(graph, request); !agree) return tl::make_unexpected(agree.error());
+  TRY(check_sizes(graph, request));
   Binding binding = graph.defaults;
   for (const auto& [name, value] : request.dims) binding[name] = value;
   if (request.batch) {

@@ -7,6 +7,7 @@
 #include "estimator/model/turned_layout.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/exporter/position_tables.h"
 #include "graph/exporter/weight_roles.h"
 #include "graph/ops/infer.h"
@@ -289,24 +290,23 @@ Result<void> finetune(CompiledModel& compiled, const AdapterNames& names,
     requested.targets = names.targets.empty() ? "all-linear" : names.targets;
   const DType storage = compiled.recipe.precision->storage;
   const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
-  const auto done = add_adapters(compiled.graph, requested, compute, names);
-  if (!done) return tl::make_unexpected(done.error());
+  const auto done = TRY(add_adapters(compiled.graph, requested, compute, names));
   for (OutputLoss& loss : losses) {
-    for (const auto& [before, now] : done->outputs) {
+    for (const auto& [before, now] : done.outputs) {
       if (loss.output == before) loss.output = now;
     }
   }
-  if (done->adapters > 0)
+  if (done.adapters > 0)
     compiled.basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32",
-                                         requested.rank, done->adapters, requested.targets));
-  if (done->stacked > 0)
+                                         requested.rank, done.adapters, requested.targets));
+  if (done.stacked > 0)
     compiled.basis.push_back(fmt::format(
         "LoRA: {} parameters of experts and routers are combined with their adapters at "
         "each use (peft 0.21, ParamWrapper)",
-        done->stacked));
+        done.stacked));
   if (const QuantizationRow* row = requested.quantize)
     compiled.basis.push_back(
-        fmt::format("{} matrices are stored as {}: {}", done->quantized, row->name, row->source));
+        fmt::format("{} matrices are stored as {}: {}", done.quantized, row->name, row->source));
   return {};
 }
 
@@ -326,14 +326,13 @@ Result<void> take_stage(CompiledModel& compiled, TrainingPlan& plan) {
                              ": several networks that are trained in turn are no "
                              "pipeline");
   }
-  auto stage = parallel::stage_of(compiled.graph, classify_parameters(compiled.graph),
-                                  compiled.recipe.parallel.mesh);
-  if (!stage) return tl::make_unexpected(stage.error());
+  auto stage = TRY(parallel::stage_of(compiled.graph, classify_parameters(compiled.graph),
+                                      compiled.recipe.parallel.mesh));
   auto losses = std::move(plan.networks.front().losses);
-  compiled.graph = std::move(stage->graph);
+  compiled.graph = std::move(stage.graph);
   plan = plan_for(compiled.graph, std::move(losses));
-  plan.networks.front().received = std::move(stage->received);
-  plan.networks.front().sends = !stage->is_last;
+  plan.networks.front().received = std::move(stage.received);
+  plan.networks.front().sends = !stage.is_last;
   return {};
 }
 
@@ -354,18 +353,16 @@ Result<CompiledModel> compile_recorded(LoadedModel model, const ModelRequest& re
   compiled.recorded = true;
   compiled.graph = record.graph;
   compiled.batch_symbol = record.graph.batch_symbol;
-  auto binding = bind_symbols(record.graph, request, false, compiled.basis);
-  if (!binding) return tl::make_unexpected(binding.error());
-  auto step = step_at(record, *binding);
-  if (!step) return tl::make_unexpected(step.error());
+  auto binding = TRY(bind_symbols(record.graph, request, false, compiled.basis));
+  auto step = TRY(step_at(record, binding));
   if (const auto same = check_ranks(record, recipe.parallel.mesh); !same)
     return tl::make_unexpected(same.error());
   compiled.recipe.parallel = {};
   compiled.recipe.parallel.mesh = record.mesh;
-  compiled.step = std::move(*step);
+  compiled.step = std::move(step);
   compiled.weight_roles = roles_of(record);
   compiled.basis = basis_of(record);
-  compiled.binding = compiled.facts.symbols = std::move(*binding);
+  compiled.binding = compiled.facts.symbols = std::move(binding);
   const auto batch = compiled.binding.find(compiled.batch_symbol);
   compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;
   return compiled;
@@ -398,9 +395,8 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   }
   compiled.longest = compiled.meta.longest;
   for (const auto& dimension : request.dims) compiled.longest.erase(dimension.first);
-  auto binding = bind_symbols(graph, request, model.builtin, compiled.basis);
-  if (!binding) return tl::make_unexpected(binding.error());
-  compiled.binding = std::move(*binding);
+  auto binding = TRY(bind_symbols(graph, request, model.builtin, compiled.basis));
+  compiled.binding = std::move(binding);
   Decider decider(compiled.binding, graph.guards);
   InferOptions options{.limits = request.limits,
                        .least_extent = model.from_onnx ? 0 : 1,
@@ -418,20 +414,18 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     recovered = recover_from_onnx(compiled, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
   }
-  if (auto adapted = finetune(compiled, model.lora, plan.networks.front().losses); !adapted)
-    return tl::make_unexpected(adapted.error());
+  TRY(finetune(compiled, model.lora, plan.networks.front().losses));
   compiled.recipe.parallel.adapters_apart = compiled.recipe.finetune.kind != FinetuneKind::kFull;
   if (compiled.recipe.finetune != Finetune{})
     plan = plan_for(graph, std::move(plan.networks.front().losses));
   if (compiled.recipe.compiled) turn_layout(compiled);
   const bool staged = compiled.recipe.parallel.mesh.extent(Axis::kStage) > 1;
   if (staged) {
-    if (auto cut = take_stage(compiled, plan); !cut) return tl::make_unexpected(cut.error());
+    TRY(take_stage(compiled, plan));
   }
-  auto expanded = expand(graph, plan, compiled.recipe, compiled.policy, decider);
-  if (!expanded) return tl::make_unexpected(expanded.error());
-  compiled.step = std::move(expanded->step);
-  compiled.weight_roles = std::move(expanded->weight_roles);
+  auto expanded = TRY(expand(graph, plan, compiled.recipe, compiled.policy, decider));
+  compiled.step = std::move(expanded.step);
+  compiled.weight_roles = std::move(expanded.weight_roles);
   tell_of_weights(compiled, model.from_onnx && !staged, recovered);
   compiled.facts.symbols = compiled.binding;
   const auto batch = compiled.binding.find(compiled.batch_symbol);

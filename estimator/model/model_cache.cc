@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "estimator/model/model_source.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -33,12 +34,10 @@ Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Rec
   });
   if (known != entries.end()) return &*known;
   const ModelRequest here = at_sizes(request, sizes);
-  auto loaded = load_model(here);
-  if (!loaded) return tl::make_unexpected(loaded.error());
-  auto compiled = compile(std::move(*loaded), here, recipe, policy);
-  if (!compiled) return tl::make_unexpected(compiled.error());
-  events_ += compiled->step.events.size();
-  return &entries.emplace_front(request, recipe, policy, std::move(*compiled));
+  auto loaded = TRY(load_model(here));
+  auto compiled = TRY(compile(std::move(loaded), here, recipe, policy));
+  events_ += compiled.step.events.size();
+  return &entries.emplace_front(request, recipe, policy, std::move(compiled));
 }
 
 void ModelCache::clear() {

@@ -11,6 +11,7 @@
 
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 
@@ -93,15 +94,13 @@ DType dtype_named(std::string_view name) {
 // (safetensors' README, Format).
 Result<std::string> header_of(const ByteSource& file) {
   std::array<std::byte, 8> length{};
-  const auto got = file.read(0, length);
-  if (!got) return tl::make_unexpected(got.error());
+  TRY(file.read(0, length));
   uint64_t size = 0;
   for (size_t i = 8; i-- > 0;) size = size << 8 | static_cast<uint64_t>(length[i]);
   if (size == 0 || size > kLargestHeader || size + 8 > file.size())
     return error("E301", "has no header of safetensors", {.file = file.name(), .node = {}});
   std::string text(size, '\0');
-  const auto read = file.read(8, std::as_writable_bytes(std::span(text)));
-  if (!read) return tl::make_unexpected(read.error());
+  TRY(file.read(8, std::as_writable_bytes(std::span(text))));
   return text;
 }
 
@@ -112,14 +111,11 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const std::string& fold
   const auto path = std::filesystem::path(folder) / kAdapterName;
   std::error_code failed;
   if (!std::filesystem::exists(path, failed)) return std::nullopt;
-  const auto source = ByteSource::open(path.string(), limits);
-  if (!source) return tl::make_unexpected(source.error());
-  const auto text = whole_text(*source, limits);
-  if (!text) return tl::make_unexpected(text.error());
-  const auto root = read_json(*text, source->name());
-  if (!root) return tl::make_unexpected(root.error());
+  const auto source = TRY(ByteSource::open(path.string(), limits));
+  const auto text = TRY(whole_text(source, limits));
+  const auto root = TRY(read_json(text, source.name()));
   Diagnostics faults;
-  JsonObject object(*root, source->name(), faults, true);
+  JsonObject object(root, source.name(), faults, true);
   AdapterConfig adapter = adapter_of(object);
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   return adapter;

@@ -10,6 +10,7 @@
 #include "estimator/model/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/embedded.h"
+#include "graph/base/try.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
 #include "graph/json/reader.h"
@@ -43,8 +44,7 @@ ImportOptions import_options(const ModelRequest& request, bool builtin, bool inp
   for (const auto& [name, extents] : request.shapes) options.shapes[name] = extents;
   options.assume = request.assume;
   options.bind = [&request, builtin](const Graph& graph) -> Result<Binding> {
-    if (auto known = check_sizes(names_of_onnx(graph), request); !known)
-      return tl::make_unexpected(known.error());
+    TRY(check_sizes(names_of_onnx(graph), request));
     std::vector<std::string> said_later;
     return bind_symbols(graph, request, builtin, said_later);
   };
@@ -55,10 +55,10 @@ Result<LoadedModel> load_onnx(const ByteSource& source, const ModelRequest& requ
                               bool inputs_only, bool builtin = false) {
   LoadedModel model;
   model.from_onnx = true;
-  auto graph = import_onnx(source, import_options(request, builtin, inputs_only), model.warnings);
-  if (!graph) return tl::make_unexpected(graph.error());
-  model.config.name = graph->name;
-  model.config.networks.push_back({.name = "", .graph = std::move(*graph), .losses = {}});
+  auto graph =
+      TRY(import_onnx(source, import_options(request, builtin, inputs_only), model.warnings));
+  model.config.name = graph.name;
+  model.config.networks.push_back({.name = "", .graph = std::move(graph), .losses = {}});
   return model;
 }
 
@@ -69,12 +69,11 @@ Result<LoadedModel> load_family(const JsonValue& root, std::string_view file,
   ConfigOptions options;
   if (request.serving) options.set["serving"] = "1";
   for (const auto& [name, value] : request.settings) options.set[name] = value;
-  auto family = load_family_model(root, file, options, model.warnings);
-  if (!family) return tl::make_unexpected(family.error());
-  model.config = std::move(family->config);
-  model.facts.family = std::move(family->family);
-  model.dtype = family->dtype;
-  model.lora = std::move(family->lora);
+  auto family = TRY(load_family_model(root, file, options, model.warnings));
+  model.config = std::move(family.config);
+  model.facts.family = std::move(family.family);
+  model.dtype = family.dtype;
+  model.lora = std::move(family.lora);
   return model;
 }
 
@@ -83,26 +82,22 @@ Result<LoadedModel> load_config(std::string_view text, std::string_view file,
                                 std::map<std::string, std::string, std::less<>> settings = {}) {
   const auto root = read_json(text, file);
   if (root && is_transformers_config(*root)) return load_family(*root, file, request);
-  if (auto ours = onnx::refuse_other_json(text, std::string(file)); !ours)
-    return tl::make_unexpected(ours.error());
+  TRY(onnx::refuse_other_json(text, std::string(file)));
   if (!root) return tl::make_unexpected(root.error());
   LoadedModel model;
   ConfigOptions options;
   options.set.insert(settings.begin(), settings.end());
   for (const auto& [name, value] : request.settings) options.set[name] = value;
-  auto config = load_model_config(*root, file, options, model.warnings);
-  if (!config) return tl::make_unexpected(config.error());
-  model.config = std::move(*config);
+  auto config = TRY(load_model_config(*root, file, options, model.warnings));
+  model.config = std::move(config);
   return model;
 }
 
 Result<LoadedModel> load_published(const std::string& name, const ModelRequest& request) {
-  const auto text = published_config(name);
-  if (!text) return tl::make_unexpected(text.error());
+  const auto text = TRY(published_config(name));
   const std::string file = fmt::format("{}{}", kPublishedPrefix, name);
-  const auto root = read_json(*text, file);
-  if (!root) return tl::make_unexpected(root.error());
-  const JsonValue* config = root->find("config");
+  const auto root = TRY(read_json(text, file));
+  const JsonValue* config = root.find("config");
   if (!config) return error("E901", "the published file has no config", {.file = file, .node = {}});
   auto model = load_family(*config, file, request);
   if (model) model->builtin = true;
@@ -111,15 +106,14 @@ Result<LoadedModel> load_published(const std::string& name, const ModelRequest& 
 
 Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& request,
                                  bool inputs_only) {
-  auto found = find_builtin(name);
-  if (!found) return tl::make_unexpected(found.error());
-  const std::string file = std::string(kBuiltinPrefix) + found->name;
-  if (found->kind == BuiltinKind::kJson) {
-    auto model = load_config(found->content, file, request, found->settings);
+  auto found = TRY(find_builtin(name));
+  const std::string file = std::string(kBuiltinPrefix) + found.name;
+  if (found.kind == BuiltinKind::kJson) {
+    auto model = load_config(found.content, file, request, found.settings);
     if (model) model->builtin = true;
     return model;
   }
-  auto model = load_onnx(ByteSource::of(file, std::move(found->bytes)), request, inputs_only, true);
+  auto model = load_onnx(ByteSource::of(file, std::move(found.bytes)), request, inputs_only, true);
   if (!model) return model;
   model->builtin = true;
   // torchvision/references/classification, timm's train.py: what their networks are published for.
@@ -128,26 +122,24 @@ Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& re
   meta.dataset = "ImageNet-1k";
   meta.samples_per_epoch = 1281167;
   for (const char* side : {"height", "width"}) {
-    model->config.networks.front().graph.defaults.try_emplace(side, found->image);
+    model->config.networks.front().graph.defaults.try_emplace(side, found.image);
   }
   return model;
 }
 
 Result<LoadedModel> load_recorded(const ByteSource& source, const Limits& limits) {
-  const auto packed = whole_text(source, limits);
-  if (!packed) return tl::make_unexpected(packed.error());
-  const auto text = gunzip(*packed, static_cast<size_t>(limits.json));
+  const auto packed = TRY(whole_text(source, limits));
+  const auto text = gunzip(packed, static_cast<size_t>(limits.json));
   if (!text) {
     Diagnostics why = text.error();
     why.front().place.file = source.name();
     return tl::make_unexpected(std::move(why));
   }
-  auto record = read_record(*text, source.name(), limits);
-  if (!record) return tl::make_unexpected(record.error());
+  auto record = TRY(read_record(*text, source.name(), limits));
   LoadedModel model;
-  model.config.name = record->name;
-  model.config.networks.push_back({.name = "", .graph = record->graph, .losses = {}});
-  model.record = std::make_shared<const Record>(std::move(*record));
+  model.config.name = record.name;
+  model.config.networks.push_back({.name = "", .graph = record.graph, .losses = {}});
+  model.record = std::make_shared<const Record>(std::move(record));
   return model;
 }
 
@@ -182,9 +174,8 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
   }
   std::error_code failed;
   if (std::filesystem::is_directory(request.model, failed)) {
-    const auto adapter = read_adapter_config(request.model, request.limits);
-    if (!adapter) return tl::make_unexpected(adapter.error());
-    if (*adapter) return load_adapted(request, **adapter, inputs_only);
+    const auto adapter = TRY(read_adapter_config(request.model, request.limits));
+    if (adapter) return load_adapted(request, *adapter, inputs_only);
   }
   const std::string path = path_of(request.model);
   auto source = ByteSource::open(path, request.limits);
@@ -197,16 +188,14 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
   Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
     if (request.model.ends_with(kRecordSuffix)) return load_recorded(*source, request.limits);
     if (!is_config) return load_onnx(*source, request, inputs_only);
-    auto text = whole_text(*source, request.limits);
-    if (!text) return tl::make_unexpected(text.error());
-    return load_config(*text, source->name(), request);
+    auto text = TRY(whole_text(*source, request.limits));
+    return load_config(text, source->name(), request);
   }();
   if (!model) return model;
   model->facts.model = request.model;
   model->facts.path = path;
-  auto hash = sha256_of(*source);
-  if (!hash) return tl::make_unexpected(hash.error());
-  model->facts.sha256 = hash->value_or("");
+  auto hash = TRY(sha256_of(*source));
+  model->facts.sha256 = hash.value_or("");
   if (path != request.model && model->dtype == DType::kUndefined)
     model->dtype = safetensors_dtype(request.model, request.limits);
   return model;
@@ -235,10 +224,9 @@ Result<LoadedModel> load_adapted(const ModelRequest& request, const AdapterConfi
 Result<LoadedModel> load(const ModelRequest& request, bool inputs_only) {
   auto model = load_unchecked(request, inputs_only);
   if (!model) return model;
-  if (auto named = check_names(*model, request); !named) return tl::make_unexpected(named.error());
+  TRY(check_names(*model, request));
   if (inputs_only) return model;
-  if (auto assumed = check_assumed(*model, request); !assumed)
-    return tl::make_unexpected(assumed.error());
+  TRY(check_assumed(*model, request));
   return model;
 }
 

@@ -8,6 +8,7 @@
 #include "estimator/plan/changes.h"
 #include "estimator/plan/largest_batch.h"
 #include "estimator/plan/unbeaten.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -112,22 +113,21 @@ std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estim
 Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
   Request request = requested;
   request.trace = request.detail = request.minimum = false;
-  auto today = estimate(request, hwdb);
-  if (!today) return tl::make_unexpected(today.error());
-  if (today->on_host) return of_memory_alone();
-  return Advice{.device_id = today->device_id,
-                .sample_unit = today->time.sample_unit,
-                .usable_bytes = today->usable_bytes,
-                .today = {.verdict = today->memory.verdict,
-                          .device_bytes = today->memory.device_bytes,
-                          .device_range = today->memory.device_range,
-                          .step_ns = today->time.step_ns,
-                          .samples_per_second = today->time.samples_per_second},
-                .stacks = stacks(request, hwdb, *today),
-                .notes = {.request = today->request,
-                          .assumed = today->assumed,
-                          .basis = today->basis,
-                          .diagnostics = today->diagnostics}};
+  auto today = TRY(estimate(request, hwdb));
+  if (today.on_host) return of_memory_alone();
+  return Advice{.device_id = today.device_id,
+                .sample_unit = today.time.sample_unit,
+                .usable_bytes = today.usable_bytes,
+                .today = {.verdict = today.memory.verdict,
+                          .device_bytes = today.memory.device_bytes,
+                          .device_range = today.memory.device_range,
+                          .step_ns = today.time.step_ns,
+                          .samples_per_second = today.time.samples_per_second},
+                .stacks = stacks(request, hwdb, today),
+                .notes = {.request = today.request,
+                          .assumed = today.assumed,
+                          .basis = today.basis,
+                          .diagnostics = today.diagnostics}};
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "estimator/plan/batch_memory.h"
 
 #include "estimator/request/policy.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -26,31 +27,26 @@ Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
   }
   constexpr size_t kMostEvents = 1'000'000;
   if (models_.events() > kMostEvents) models_.clear();
-  const auto entry = models_.at(request, recipe_, policy_, sizes);
-  if (!entry) return tl::make_unexpected(entry.error());
-  return Place{*entry, binding_at((*entry)->model, sizes)};
+  const auto entry = TRY(models_.at(request, recipe_, policy_, sizes));
+  return Place{entry, binding_at(entry->model, sizes)};
 }
 
 Result<BatchPoint> BatchMemory::operator()(int64_t size) {
-  const auto here = at(size);
-  if (!here) return tl::make_unexpected(here.error());
-  const auto plan = evaluator_.device(here->entry->model, here->entry->step, here->binding);
-  if (!plan) return tl::make_unexpected(plan.error());
-  const DeviceMemory& memory = plan->device.memory;
+  const auto here = TRY(at(size));
+  const auto plan = TRY(evaluator_.device(here.entry->model, here.entry->step, here.binding));
+  const DeviceMemory& memory = plan.device.memory;
   const Range range = at_confidence({memory.low, memory.high}, memory.device_bytes, confidence_);
   return BatchPoint{size, memory.device_bytes, range.low, range.high};
 }
 
 Result<Estimate> BatchMemory::estimate(int64_t size) {
-  const auto here = at(size);
-  if (!here) return tl::make_unexpected(here.error());
-  return evaluator_.estimate(here->entry->model, here->binding);
+  const auto here = TRY(at(size));
+  return evaluator_.estimate(here.entry->model, here.binding);
 }
 
 Result<const CompiledModel*> BatchMemory::model(int64_t size) {
-  const auto here = at(size);
-  if (!here) return tl::make_unexpected(here.error());
-  return &here->entry->model;
+  const auto here = TRY(at(size));
+  return &here.entry->model;
 }
 
 }  // namespace plimsoll

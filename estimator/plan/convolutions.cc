@@ -7,6 +7,7 @@
 #include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
 #include "estimator/step/bound_step.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -18,13 +19,10 @@ Result<std::vector<ConvQuestion>> convolutions(const Request& request, const Hwd
   std::set<std::string> seen;
   for (const Request& point : points) {
     const auto platform =
-        find_platform(hwdb, point, point.devices.empty() ? "" : point.devices.front());
-    if (!platform) return tl::make_unexpected(platform.error());
-    const auto model = compile(point, *platform);
-    if (!model) return tl::make_unexpected(model.error());
-    const auto bound = bind_step(model->step, largest_batch(*model, model->binding));
-    if (!bound) return tl::make_unexpected(bound.error());
-    for (const KernelAt& kernel : bound->kernels) {
+        TRY(find_platform(hwdb, point, point.devices.empty() ? "" : point.devices.front()));
+    const auto model = TRY(compile(point, platform));
+    const auto bound = TRY(bind_step(model.step, largest_batch(model, model.binding)));
+    for (const KernelAt& kernel : bound.kernels) {
       const auto question = conv_question(kernel);
       if (question && seen.insert(text_of(*question)).second) questions.push_back(*question);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -72,21 +73,19 @@ std::span<const NamedFigure> named_figures() { return kNamedFigures; }
 
 Result<FigureGap> figure_gap(const Estimate& estimate, std::string_view one,
                              std::string_view other) {
-  const auto first = find_figure(one);
-  if (!first) return tl::make_unexpected(first.error());
-  const auto second = find_figure(other);
-  if (!second) return tl::make_unexpected(second.error());
-  if (*first == *second)
+  const auto first = TRY(find_figure(one));
+  const auto second = TRY(find_figure(other));
+  if (first == second)
     return error("E114", fmt::format("'{}' is given twice: two figures are compared", one));
-  if ((*first)->of_time != (*second)->of_time)
+  if (first->of_time != second->of_time)
     return error("E112", fmt::format("'{}' and '{}' are of bytes and of time", one, other));
   FigureGap gap;
   gap.what = fmt::format("{},{}", one, other);
   gap.notes = estimate;
   gap.input = estimate.input;
   gap.device_id = estimate.device_id;
-  gap.inner = std::min(*first, *second);
-  gap.outer = std::max(*first, *second);
+  gap.inner = std::min(first, second);
+  gap.outer = std::max(first, second);
   gap.inner_amount = amount_of(estimate, *gap.inner);
   gap.outer_amount = amount_of(estimate, *gap.outer);
   for (const NamedFigure* at = gap.inner + 1; at <= gap.outer; ++at) {

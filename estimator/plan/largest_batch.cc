@@ -16,6 +16,7 @@
 #include "estimator/request/lengths.h"
 #include "estimator/request/one_stage.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -110,50 +111,43 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
                                    const BatchSearch& search) {
   Request request = at_longest(given);
   auto platform =
-      find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
-  if (!platform) return tl::make_unexpected(platform.error());
-  if (auto one = check_one_stage(given, *platform); !one) return tl::make_unexpected(one.error());
+      TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
+  TRY(check_one_stage(given, platform));
   const int64_t start = set_start(request, search.vary);
-  auto evaluator = Evaluator::make(std::move(*platform), request);
-  if (!evaluator) return tl::make_unexpected(evaluator.error());
+  auto evaluator = TRY(Evaluator::make(std::move(platform), request));
   LargestBatch largest;
-  largest.device_id = evaluator->platform().device.id;
+  largest.device_id = evaluator.platform().device.id;
   largest.vary = search.vary;
   largest.search = search;
   largest.notes.request = given;
-  largest.usable_bytes = evaluator->platform().usable_bytes;
-  BatchMemory memory(request, *evaluator, search.confidence, search.vary);
-  const auto model = memory.model(start);
-  if (!model) return tl::make_unexpected(model.error());
-  if (auto good = check_longest((*model)->graph, given); !good)
-    return tl::make_unexpected(good.error());
-  if (search.vary != "batch") largest.batch = batch_at(**model, (*model)->binding);
-  largest.notes.diagnostics = warnings_of(request, evaluator->platform(), **model);
+  largest.usable_bytes = evaluator.platform().usable_bytes;
+  BatchMemory memory(request, evaluator, search.confidence, search.vary);
+  const auto model = TRY(memory.model(start));
+  TRY(check_longest(model->graph, given));
+  if (search.vary != "batch") largest.batch = batch_at(*model, model->binding);
+  largest.notes.diagnostics = warnings_of(request, evaluator.platform(), *model);
   Refusals refusals(memory, start);
   std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
   if (search.vary != "batch") evaluate = std::ref(refusals);
-  auto answer = max_batch(evaluate, {.capacity = largest.usable_bytes,
-                                     .multiple = search.multiple,
-                                     .max = search.max,
-                                     // No other decisions than those it was compiled for.
-                                     .start = start});
-  if (!answer) return tl::make_unexpected(answer.error());
-  largest.answer = std::move(*answer);
+  auto answer = TRY(max_batch(evaluate, {.capacity = largest.usable_bytes,
+                                         .multiple = search.multiple,
+                                         .max = search.max,
+                                         // No other decisions than those it was compiled for.
+                                         .start = start}));
+  largest.answer = std::move(answer);
   refusals.settle(search.vary, largest.answer, largest.notes.diagnostics);
   for (const int64_t size : round_batches(largest.answer, search)) {
     // Images may be too small for a network.
     if (search.vary != "batch" && !memory.model(size)) continue;
-    auto point = memory(size);
-    if (!point) return tl::make_unexpected(point.error());
-    const auto estimated = memory.estimate(size);
-    if (!estimated) return tl::make_unexpected(estimated.error());
-    largest.sample_unit = estimated->time.sample_unit;
-    largest.notes.basis = estimated->basis;
-    largest.notes.assumed = estimated->assumed;
+    auto point = TRY(memory(size));
+    const auto estimated = TRY(memory.estimate(size));
+    largest.sample_unit = estimated.time.sample_unit;
+    largest.notes.basis = estimated.basis;
+    largest.notes.assumed = estimated.assumed;
     std::erase_if(largest.notes.assumed, [&](const Assumption& a) {
       return a.setting == search.vary || a.change == setting_entry("dim", search.vary, "N");
     });
-    largest.rounds.push_back({*point, estimated->time.step_ns, estimated->time.samples_per_second});
+    largest.rounds.push_back({point, estimated.time.step_ns, estimated.time.samples_per_second});
   }
   if (search.vary == "batch") largest.as_fast = as_fast_as_any(largest);
   return largest;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "estimator/memory/verdict.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -36,9 +37,8 @@ class Search {
     if (behind != known_.end()) at.too_large = behind->first;
     for (int round = 0; at.too_large - at.fits > 1; ++round) {
       const int64_t step = next(at, end, round);
-      auto ok = probe(step, end);
-      if (!ok) return tl::unexpected(ok.error());
-      (*ok ? at.fits : at.too_large) = step;
+      auto ok = TRY(probe(step, end));
+      (ok ? at.fits : at.too_large) = step;
     }
     int64_t fits = at.fits;
     for (int64_t step = fits + 1; step <= std::min(fits + query_.window, last_step_); ++step) {
@@ -93,10 +93,9 @@ class Search {
   Result<bool> probe(int64_t step, End end) {
     auto at = known_.find(step);
     if (at == known_.end()) {
-      auto point = evaluate_(step * query_.multiple);
-      if (!point) return tl::unexpected(point.error());
-      point->batch = step * query_.multiple;
-      at = known_.emplace(step, *point).first;
+      auto point = TRY(evaluate_(step * query_.multiple));
+      point.batch = step * query_.multiple;
+      at = known_.emplace(step, point).first;
     }
     return suffices(at->second, end, limit_);
   }
@@ -117,13 +116,11 @@ Result<MaxBatchAnswer> max_batch(const std::function<Result<BatchPoint>(int64_t)
     return error("E121", "the multiple must be at least 1, and the maximum at least the multiple");
   }
   Search search(evaluate, query);
-  const auto safe = search.largest(&BatchPoint::high);
-  if (!safe) return tl::unexpected(safe.error());
-  const auto last = search.largest(&BatchPoint::low);
-  if (!last) return tl::unexpected(last.error());
+  const auto safe = TRY(search.largest(&BatchPoint::high));
+  const auto last = TRY(search.largest(&BatchPoint::low));
   MaxBatchAnswer answer;
-  answer.safe = *safe * query.multiple;
-  answer.last_may_fit = std::max(*last, *safe) * query.multiple;
+  answer.safe = safe * query.multiple;
+  answer.last_may_fit = std::max(last, safe) * query.multiple;
   answer.first_may_fit =
       answer.last_may_fit > answer.safe ? answer.safe + query.multiple : answer.safe;
   answer.searched_to = query.max / query.multiple * query.multiple;

@@ -11,6 +11,7 @@
 #include "estimator/time/time_plan.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/ir/display_name.h"
 #include "graph/ir/kernel_label.h"
 
@@ -170,22 +171,19 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
                                const Binding& binding, std::string_view name) {
   const std::vector<NodeId> nodes = find_nodes(model.graph, name);
   if (nodes.empty()) return unknown_node(model.graph, name);
-  const auto estimate = evaluator.estimate(model, binding);
-  if (!estimate) return tl::make_unexpected(estimate.error());
-  const auto bound = bind_step(model.step, binding);
-  if (!bound) return tl::make_unexpected(bound.error());
-  const auto point = evaluator.operating_point(model, *bound, binding);
-  if (!point) return tl::make_unexpected(point.error());
-  const TimeContext context = evaluator.context(*point);
+  const auto estimate = TRY(evaluator.estimate(model, binding));
+  const auto bound = TRY(bind_step(model.step, binding));
+  const auto point = TRY(evaluator.operating_point(model, bound, binding));
+  const TimeContext context = evaluator.context(point);
   const TimePlan time =
-      plan_time(model, *bound, binding, evaluator.platform(), context, evaluator.request());
+      plan_time(model, bound, binding, evaluator.platform(), context, evaluator.request());
   Explained explained{.what = std::string(name),
-                      .input = estimate->input,
-                      .device_id = estimate->device_id,
+                      .input = estimate.input,
+                      .device_id = estimate.device_id,
                       .bandwidth = evaluator.context().rates().bandwidth,
-                      .notes = *estimate};
-  const Facts facts{model, *bound, context, time, point->workspaces};
-  for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, *estimate, id));
+                      .notes = estimate};
+  const Facts facts{model, bound, context, time, point.workspaces};
+  for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, estimate, id));
   return explained;
 }
 

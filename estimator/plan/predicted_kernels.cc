@@ -9,6 +9,7 @@
 #include "estimator/library/workspace_plan.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/time/step_conditions.h"
+#include "graph/base/try.h"
 #include "graph/ir/kernel_label.h"
 
 namespace plimsoll {
@@ -41,23 +42,18 @@ std::vector<PredictedKernel> kernels_of(const CompiledModel& model, const BoundS
 
 Result<PredictedStep> predicted_kernels(const Request& request, const Hwdb& hwdb) {
   auto platform =
-      find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
-  if (!platform) return tl::make_unexpected(platform.error());
-  const auto model = compile(request, *platform);
-  if (!model) return tl::make_unexpected(model.error());
-  const auto evaluator = Evaluator::make(std::move(*platform), request);
-  if (!evaluator) return tl::make_unexpected(evaluator.error());
-  const auto bound = bind_step(model->step, model->binding);
-  if (!bound) return tl::make_unexpected(bound.error());
+      TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
+  const auto model = TRY(compile(request, platform));
+  const auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+  const auto bound = TRY(bind_step(model.step, model.binding));
   const auto workspaces =
-      plan_workspaces(*bound, evaluator->platform().device, evaluator->context());
-  if (!workspaces) return tl::make_unexpected(workspaces.error());
+      TRY(plan_workspaces(bound, evaluator.platform().device, evaluator.context()));
   PredictedStep step;
-  const TimeContext alone = evaluator->context().alone();
-  step.kernels = kernels_of(*model, *bound, *workspaces, evaluator->platform().framework, alone);
-  step.policy = evaluator->context().offers()->behaviour.policy;
-  step.framework = evaluator->platform().framework.id;
-  step.batch = batch_at(*model, model->binding);
+  const TimeContext alone = evaluator.context().alone();
+  step.kernels = kernels_of(model, bound, workspaces, evaluator.platform().framework, alone);
+  step.policy = evaluator.context().offers()->behaviour.policy;
+  step.framework = evaluator.platform().framework.id;
+  step.batch = batch_at(model, model.binding);
   std::set<int> used;
   for (const PredictedKernel& k : step.kernels) {
     if (used.insert(k.time.basis).second)

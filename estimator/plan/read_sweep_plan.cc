@@ -10,6 +10,7 @@
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "graph/json/yaml_reader.h"
@@ -50,8 +51,7 @@ class PlanReader {
       object.optional("objective");
       read_hydra_plan(root, file_, limits_, plan, faults_);
     } else {
-      if (auto plain = check_schema(object, root); !plain)
-        return tl::make_unexpected(plain.error());
+      TRY(check_schema(object, root));
       for (const char* other : kOtherKeys) object.optional(other);
       read_method(object, plan);
       read_model(object, plan);
@@ -209,12 +209,11 @@ class PlanReader {
 Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,
                                   const Limits& limits) {
   const bool yaml = is_yaml(text, file);
-  auto root = yaml ? read_yaml(text, file, limits) : read_json(text, file, limits);
-  if (!root) return tl::make_unexpected(root.error());
-  auto plan = PlanReader(file, limits).read(*root);
+  auto root = TRY(yaml ? read_yaml(text, file, limits) : read_json(text, file, limits));
+  auto plan = PlanReader(file, limits).read(root);
   if (!plan) return plan;
   plan->yaml = yaml;
-  plan->root = std::move(*root);
+  plan->root = std::move(root);
   return plan;
 }
 

@@ -17,6 +17,7 @@
 #include "estimator/request/policy.h"
 #include "estimator/step/distinct_kernels.h"
 #include "estimator/time/step_conditions.h"
+#include "graph/base/try.h"
 #include "graph/base/work_in_order.h"
 
 namespace plimsoll {
@@ -108,16 +109,13 @@ class Sweeper {
     size_t index = group.index;
     std::vector<Variant> variants;
     for (const Request& request : group.variants) {
-      auto platform = find_platform(hwdb_, request, request.devices.front());
-      if (!platform) return tl::make_unexpected(platform.error());
-      if (auto one = check_one_stage(request, *platform); !one)
-        return tl::make_unexpected(one.error());
-      const Recipe recipe = recipe_for(*platform, request.recipe);
-      const Policy policy = policy_for(*platform, request);
-      block_.warnings.add(platform_warnings(*platform, *request.recipe.precision));
-      auto evaluator = Evaluator::make(std::move(*platform), request);
-      if (!evaluator) return tl::make_unexpected(evaluator.error());
-      variants.push_back({index++, request, std::move(*evaluator), recipe, policy});
+      auto platform = TRY(find_platform(hwdb_, request, request.devices.front()));
+      TRY(check_one_stage(request, platform));
+      const Recipe recipe = recipe_for(platform, request.recipe);
+      const Policy policy = policy_for(platform, request);
+      block_.warnings.add(platform_warnings(platform, *request.recipe.precision));
+      auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+      variants.push_back({index++, request, std::move(evaluator), recipe, policy});
     }
     return variants;
   }
@@ -161,30 +159,27 @@ class Sweeper {
 
   // The model at a point, and what it takes of the device.
   Result<void> plan(const Variant& variant, Entry& entry) {
-    const auto compiled = compiled_at(variant, entry.answer.point);
-    if (!compiled) return tl::make_unexpected(compiled.error());
-    entry.compiled = *compiled;
+    const auto compiled = TRY(compiled_at(variant, entry.answer.point));
+    entry.compiled = compiled;
     const CompiledModel& model = entry.compiled->entry.model;
     StepBinder& step = entry.compiled->entry.step;
     const Binding binding = binding_at(model, sizes_at(entry.answer.point));
     const Platform& platform = variant.evaluator.platform();
     if (options_.time) {
-      const auto bound = step(binding);
-      if (!bound) return tl::make_unexpected(bound.error());
+      const auto bound = TRY(step(binding));
       entry.conditions = step_conditions(model, platform, variant.request);
-      entry.compiled->bytes.fill_in(**bound, entry.conditions);
+      entry.compiled->bytes.fill_in(*bound, entry.conditions);
       entry.conditions.samples = samples_loaded(model, binding, platform);
     }
-    const auto plan = variant.evaluator.device(model, step, binding, replay_at(entry));
-    if (!plan) return tl::make_unexpected(plan.error());
-    if (plan->workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(*plan));
-    const DeviceMemory& memory = plan->device.memory;
+    const auto plan = TRY(variant.evaluator.device(model, step, binding, replay_at(entry)));
+    if (plan.workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(plan));
+    const DeviceMemory& memory = plan.device.memory;
     SweepPoint& answer = entry.answer;
     answer.usable_bytes = platform.usable_bytes;
     answer.device_bytes = memory.device_bytes;
     answer.device_range_bytes = {memory.low, memory.high};
     answer.fits = memory.device_bytes <= answer.usable_bytes;
-    answer.verdict = plan->device.verdict;
+    answer.verdict = plan.device.verdict;
     return {};
   }
 
@@ -206,13 +201,13 @@ class Sweeper {
 
   Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
     const Request& request = variant.request;
-    const auto entry = family_->models.at(request, variant.recipe, variant.policy, sizes_at(point));
-    if (!entry) return tl::make_unexpected(entry.error());
-    const auto [place, is_new] = family_->compiled.try_emplace(*entry, **entry);
+    const auto entry =
+        TRY(family_->models.at(request, variant.recipe, variant.policy, sizes_at(point)));
+    const auto [place, is_new] = family_->compiled.try_emplace(entry, *entry);
     Compiled& compiled = place->second;
     if (!is_new) return &compiled;
     const Platform& platform = variant.evaluator.platform();
-    block_.warnings.add_model(warnings_of(request, platform, (*entry)->model));
+    block_.warnings.add_model(warnings_of(request, platform, entry->model));
     if (options_.time) number_kernels(compiled, platform);
     return &compiled;
   }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "estimator/estimator.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -24,12 +25,11 @@ Result<WorkspaceTrade> workspace_knees(const Request& request, const Hwdb& hwdb)
   Request at = request;
   for (int64_t limit = 0; limit <= kMost; limit = std::max(kLeast, 2 * limit)) {
     at.workspace_limit = limit;
-    const auto e = estimate(at, hwdb);
-    if (!e) return tl::make_unexpected(e.error());
-    const WorkspaceKnee knee{limit, e->time.step_ns, e->memory.device_bytes,
-                             e->memory.workspace_bytes, e->memory.verdict};
+    const auto e = TRY(estimate(at, hwdb));
+    const WorkspaceKnee knee{limit, e.time.step_ns, e.memory.device_bytes, e.memory.workspace_bytes,
+                             e.memory.verdict};
     if (knees.empty() || !same_cost(knees.back(), knee)) knees.push_back(knee);
-    trade.notes = {.request = request, .basis = e->basis, .diagnostics = e->diagnostics};
+    trade.notes = {.request = request, .basis = e.basis, .diagnostics = e.diagnostics};
   }
   trade.notes.ranges.emplace_back("workspace-limit", JsonValue{.data = std::string("sweep")});
   trade.notes.request.given.emplace("workspace-limit");

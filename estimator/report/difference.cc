@@ -14,6 +14,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -214,9 +215,8 @@ Result<AnswerDifference> difference_of(const JsonValue& a, const JsonValue& b,
     if (was && is && *was != *is) all.figures.push_back({figure.path, figure.title, *was, *is});
   }
   for (const ChangeLimit& limit : limits) {
-    auto checked = check(limit, a, b);
-    if (!checked) return tl::make_unexpected(checked.error());
-    all.limits.push_back(std::move(*checked));
+    auto checked = TRY(check(limit, a, b));
+    all.limits.push_back(std::move(checked));
   }
   all.reason = reason(a, b);
   all.basis_a = other_basis(a, b);

@@ -4,6 +4,7 @@
 
 #include "graph/base/embedded.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "graph/json/read_fields.h"
 
 namespace plimsoll {
@@ -18,9 +19,8 @@ char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + '
 
 Result<std::vector<Explanation>> explanations() {
   constexpr const char* kFile = "explanations.json";
-  const auto text = explanation_files().read(kFile);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_object(*text, kFile, [](JsonObject& root) {
+  const auto text = TRY(explanation_files().read(kFile));
+  return read_object(text, kFile, [](JsonObject& root) {
     std::vector<Explanation> all;
     ReadFields fields(root);
     fields.form("plimsoll.explanations", 1);
@@ -30,12 +30,11 @@ Result<std::vector<Explanation>> explanations() {
 }
 
 Result<Explanation> find_explanation(std::string_view code) {
-  auto all = explanations();
-  if (!all) return tl::make_unexpected(all.error());
+  auto all = TRY(explanations());
   std::string wanted(code);
   for (char& c : wanted) c = upper(c);
   std::vector<std::string> codes;
-  for (Explanation& e : *all) {
+  for (Explanation& e : all) {
     if (e.code == wanted) return std::move(e);
     codes.push_back(e.code);
   }

@@ -15,6 +15,7 @@
 #include "estimator/settings/json_texts.h"
 #include "estimator/time/step_conditions.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -113,8 +114,7 @@ Result<std::vector<SweepFile>> slurm_files(const SweepPlan& plan,
     const JsonValue* asked = value_of(plan, run.configuration.values, "gpus");
     const int64_t count = asked ? asked->integer().value_or(gpus) : gpus;
     const int64_t class_of = memory_class(run.point.device_range_bytes.high);
-    auto task = task_of(plan, run.configuration);
-    if (!task) return tl::make_unexpected(task.error());
+    auto task = TRY(task_of(plan, run.configuration));
     SlurmArray& array = arrays[{run.point.device_id, count, class_of}];
     array.gpus = count;
     array.gibibytes = class_of;
@@ -124,7 +124,7 @@ Result<std::vector<SweepFile>> slurm_files(const SweepPlan& plan,
     array.longest_ns = longest && array.longest_ns
                            ? std::optional(std::max(*longest, *array.longest_ns))
                            : std::nullopt;
-    array.tasks.push_back(std::move(*task));
+    array.tasks.push_back(std::move(task));
     devices.insert(run.point.device_id);
     counts.insert(count);
   }

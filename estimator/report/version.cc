@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/hash.h"
+#include "graph/base/try.h"
 #include "hwdb/hwdb.h"
 #include "plimsoll_commit.h"
 
@@ -23,11 +24,10 @@ Result<std::vector<DataVersion>> data_versions() {
       if (!versions.empty()) versions.back().digest = hash.hex().substr(0, 12);
       versions.push_back({.kind = kind, .digest = {}});
     }
-    const auto text = files.read(name);
-    if (!text) return tl::make_unexpected(text.error());
+    const auto text = TRY(files.read(name));
     ++versions.back().files;
     hash.update(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
-    hash.update(std::as_bytes(std::span(*text)));
+    hash.update(std::as_bytes(std::span(text)));
   }
   if (!versions.empty()) versions.back().digest = hash.hex().substr(0, 12);
   return versions;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "hwdb/releases.h"
 
 namespace plimsoll {
@@ -99,13 +100,12 @@ Result<void> check_sharding(const Request& request, const Platform& platform) {
 
 Result<void> check_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
-    const auto fact = find_release(platform.hwdb, asked.product, *asked.version);
-    if (!fact) return tl::make_unexpected(fact.error());
-    if (fact->state != ReleaseState::kUnknown) continue;
+    const auto fact = TRY(find_release(platform.hwdb, asked.product, *asked.version));
+    if (fact.state != ReleaseState::kUnknown) continue;
     return error("E163",
                  fmt::format("{}: there is no {} {}", setting(asked.setting), asked.product,
                              asked.version->text()),
-                 {}, fmt::format("nearest: {}; newest known: {}", fact->nearest, fact->newest));
+                 {}, fmt::format("nearest: {}; newest known: {}", fact.nearest, fact.newest));
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include "estimator/request/host_run.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "hwdb/cpu.h"
 
 namespace plimsoll {
@@ -94,10 +95,9 @@ Result<void> check_link(const Hwdb& hwdb, const Link& link, const Device& device
 Result<std::optional<Link>> find_link(const Hwdb& hwdb, const PlatformRequest& request,
                                       const Device& device) {
   if (request.gpu_count <= request.nodes) return std::nullopt;
-  auto found = hwdb.link(request.link.empty() ? usual_link(hwdb, device) : request.link);
-  if (!found) return tl::make_unexpected(found.error());
-  if (auto its = check_link(hwdb, *found, device); !its) return tl::make_unexpected(its.error());
-  return std::optional(std::move(*found));
+  auto found = TRY(hwdb.link(request.link.empty() ? usual_link(hwdb, device) : request.link));
+  TRY(check_link(hwdb, found, device));
+  return std::optional(std::move(found));
 }
 
 Result<std::optional<Link>> find_network(const Hwdb& hwdb, const PlatformRequest& request) {
@@ -106,9 +106,8 @@ Result<std::optional<Link>> find_network(const Hwdb& hwdb, const PlatformRequest
     return error("E116", setting("nodes") + ": the network between the machines is missing", {},
                  setting("network", "ID") + ", such as ethernet-10g; 'plimsoll links' lists them");
   }
-  auto found = hwdb.link(request.network);
-  if (!found) return tl::make_unexpected(found.error());
-  return std::optional(std::move(*found));
+  auto found = TRY(hwdb.link(request.network));
+  return std::optional(std::move(found));
 }
 
 // The version asked for, or the one usual for the framework's.
@@ -176,15 +175,12 @@ std::shared_ptr<const AskedWorkspaces> asked_of(const PlatformRequest& request,
 
 // What the request sets on its device and framework.
 Result<void> set_up(const PlatformRequest& request, Platform& platform) {
-  const auto cudnn = asked_version("cudnn", "7.6", request.cudnn, platform.framework.cudnn);
-  if (!cudnn) return tl::make_unexpected(cudnn.error());
-  const auto cuda = asked_version("cuda", "12.8", request.cuda, platform.framework.cuda);
-  if (!cuda) return tl::make_unexpected(cuda.error());
-  const auto allocator = allocator_of(platform, request.allocator);
-  if (!allocator) return tl::make_unexpected(allocator.error());
-  platform.cudnn = *cudnn;
-  platform.cuda = *cuda;
-  platform.allocator = *allocator;
+  const auto cudnn = TRY(asked_version("cudnn", "7.6", request.cudnn, platform.framework.cudnn));
+  const auto cuda = TRY(asked_version("cuda", "12.8", request.cuda, platform.framework.cuda));
+  const auto allocator = TRY(allocator_of(platform, request.allocator));
+  platform.cudnn = cudnn;
+  platform.cuda = cuda;
+  platform.allocator = allocator;
   platform.exchange = request.exchange.empty() ? platform.framework.exchange : request.exchange;
   if (request.machine && request.machine->gpu == platform.device.id)
     platform.machine = request.machine;
@@ -197,41 +193,34 @@ Result<void> set_up(const PlatformRequest& request, Platform& platform) {
 
 Result<Platform> find_platform(const Hwdb& hwdb, const Request& request,
                                const std::string& device_name) {
-  auto device = hwdb.device(device_name);
-  if (!device) return tl::make_unexpected(device.error());
-  auto framework = find_framework(hwdb, request);
-  if (!framework) return tl::make_unexpected(framework.error());
-  auto host = find_host(hwdb, request, *device);
+  auto device = TRY(hwdb.device(device_name));
+  auto framework = TRY(find_framework(hwdb, request));
+  auto host = find_host(hwdb, request, device);
   if (!host) return tl::make_unexpected(host.error());
   if (host->id == kUnknownHost && !request.cpu.empty()) {
     host = with_cpu(hwdb, request, std::move(*host));
     if (!host) return tl::make_unexpected(host.error());
   }
-  auto link = find_link(hwdb, request, *device);
-  if (!link) return tl::make_unexpected(link.error());
-  auto network = find_network(hwdb, request);
-  if (!network) return tl::make_unexpected(network.error());
-  const auto errors = open_step_errors(hwdb);
-  if (!errors) return tl::make_unexpected(errors.error());
-  Platform platform{.device = std::move(*device),
-                    .framework = std::move(*framework),
+  auto link = TRY(find_link(hwdb, request, device));
+  auto network = TRY(find_network(hwdb, request));
+  const auto errors = TRY(open_step_errors(hwdb));
+  Platform platform{.device = std::move(device),
+                    .framework = std::move(framework),
                     .host = std::move(*host),
-                    .link = std::move(*link),
-                    .network = std::move(*network),
+                    .link = std::move(link),
+                    .network = std::move(network),
                     .gpu_count = request.gpu_count,
                     .nodes = request.nodes,
-                    .errors = *errors,
+                    .errors = errors,
                     .hwdb = hwdb};
   if (platform.device.is_host) {
-    if (auto sound = check_host_flags(request); !sound) return tl::make_unexpected(sound.error());
+    TRY(check_host_flags(request));
     put_on_host(platform);
   }
-  auto plan = plan_on(request.parallel, request.gpu_count);
-  if (!plan) return tl::make_unexpected(plan.error());
-  platform.parallel = *plan;
-  if (auto set = set_up(request, platform); !set) return tl::make_unexpected(set.error());
-  if (auto sound = check_flags(request, platform); !sound)
-    return tl::make_unexpected(sound.error());
+  auto plan = TRY(plan_on(request.parallel, request.gpu_count));
+  platform.parallel = plan;
+  TRY(set_up(request, platform));
+  TRY(check_flags(request, platform));
   return platform;
 }
 

@@ -7,6 +7,7 @@
 #include "estimator/settings/tables.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/ir/finetune.h"
 #include "graph/ir/precision.h"
 
@@ -36,9 +37,8 @@ SettingValue quantize() {
     return names;
   };
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-    const auto at = read_word(row, text);
-    if (!at) return tl::make_unexpected(at.error());
-    into.recipe.finetune.quantize = &quantizations()[*at];
+    const auto at = TRY(read_word(row, text));
+    into.recipe.finetune.quantize = &quantizations()[at];
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {
@@ -53,9 +53,8 @@ SettingValue lora_dropout() {
   value.type = SettingValue::Type::kNumber;
   value.placeholder = "P";
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-    const auto ratio = parse_real(setting(row.name), text, 0, 1);
-    if (!ratio) return tl::make_unexpected(ratio.error());
-    into.recipe.finetune.dropout = *ratio;
+    const auto ratio = TRY(parse_real(setting(row.name), text, 0, 1));
+    into.recipe.finetune.dropout = ratio;
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {

@@ -5,6 +5,7 @@
 #include "estimator/settings/record_forms.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -21,9 +22,8 @@ constexpr SettingValue algorithm() {
           .placeholder = "NAME",
           .words = algorithm_words,
           .read = [](const SettingRow&, std::string_view text, Request& into) -> Result<void> {
-            const auto choice = asked_algorithm(text);
-            if (!choice) return tl::make_unexpected(choice.error());
-            into.conv_algorithm = *choice;
+            const auto choice = TRY(asked_algorithm(text));
+            into.conv_algorithm = choice;
             return {};
           },
           .write =

@@ -10,6 +10,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -40,11 +41,10 @@ Result<void> check_single(const GivenSettings& given) {
 using Entries = std::map<std::pair<std::string_view, std::string>, std::string>;
 
 Result<void> check_entry(const SettingRow& row, const std::string& text, Entries& seen) {
-  const auto pair = parse_assignment(setting(row.name), text);
-  if (!pair) return tl::make_unexpected(pair.error());
-  const auto [at, added] = seen.insert({{row.name, pair->first}, pair->second});
-  if (added || at->second == pair->second) return {};
-  return given_twice(setting_entry(row.name, shortened(pair->first, 60)), at->second, pair->second);
+  const auto pair = TRY(parse_assignment(setting(row.name), text));
+  const auto [at, added] = seen.insert({{row.name, pair.first}, pair.second});
+  if (added || at->second == pair.second) return {};
+  return given_twice(setting_entry(row.name, shortened(pair.first, 60)), at->second, pair.second);
 }
 
 // What the trainer does, of settings that are not given.
@@ -104,22 +104,19 @@ std::set<std::string, std::less<>> GivenSettings::names() const {
 }
 
 Result<Request> to_request(const GivenSettings& given) {
-  if (auto single = check_single(given); !single) return tl::make_unexpected(single.error());
+  TRY(check_single(given));
   Request request;
   request.model = given.model;
   request.given = given.names();
   Entries seen;
   for (const auto& [row, text, by_default] : given.all()) {
     if (row->value.form == Form::kEntries) {
-      if (auto once = check_entry(*row, text, seen); !once)
-        return tl::make_unexpected(once.error());
+      TRY(check_entry(*row, text, seen));
     }
-    if (auto read = row->value.read(*row, text, request); !read)
-      return tl::make_unexpected(read.error());
+    TRY(row->value.read(*row, text, request));
   }
-  if (auto read = take_trainer_defaults(given, request); !read)
-    return tl::make_unexpected(read.error());
-  if (auto whole = combine(request); !whole) return tl::make_unexpected(whole.error());
+  TRY(take_trainer_defaults(given, request));
+  TRY(combine(request));
   return request;
 }
 

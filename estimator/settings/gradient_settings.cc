@@ -5,6 +5,7 @@
 #include "estimator/settings/trainer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -19,10 +20,9 @@ SettingValue clip_norm() {
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
     into.recipe.clip_grad_norm.reset();
     if (text == "none") return {};
-    const auto norm = parse_real(setting(row.name), text, 0, kLargestNorm);
-    if (!norm) return tl::make_unexpected(norm.error());
+    const auto norm = TRY(parse_real(setting(row.name), text, 0, kLargestNorm));
     // Hugging Face's Trainer does not clip to a norm of 0.
-    if (*norm > 0) into.recipe.clip_grad_norm = *norm;
+    if (norm > 0) into.recipe.clip_grad_norm = norm;
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {
@@ -41,9 +41,8 @@ SettingValue trainer() {
     return names;
   };
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-    const auto at = read_word(row, text);
-    if (!at) return tl::make_unexpected(at.error());
-    into.trainer = *at > 0 ? &trainers()[*at - 1] : nullptr;
+    const auto at = TRY(read_word(row, text));
+    into.trainer = at > 0 ? &trainers()[at - 1] : nullptr;
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {

@@ -6,6 +6,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -17,13 +18,11 @@ constexpr size_t kBuckets = 256;  // each costs an estimate
 Result<LengthBucket> parse_bucket(const std::string& name, std::string_view text) {
   const std::string flag = setting_entry("lengths", shortened(name, 60));
   const size_t colon = text.find(':');
-  const auto length = parse_count(flag, text.substr(0, colon), 1, kLongestSample);
-  if (!length) return tl::make_unexpected(length.error());
-  LengthBucket bucket{.sizes = {{name, *length}}};
+  const auto length = TRY(parse_count(flag, text.substr(0, colon), 1, kLongestSample));
+  LengthBucket bucket{.sizes = {{name, length}}};
   if (colon == text.npos) return bucket;
-  const auto share = parse_real(flag + ": a share", text.substr(colon + 1), 1e-9, 1e9);
-  if (!share) return tl::make_unexpected(share.error());
-  bucket.share = *share;
+  const auto share = TRY(parse_real(flag + ": a share", text.substr(colon + 1), 1e-9, 1e9));
+  bucket.share = share;
   return bucket;
 }
 
@@ -33,9 +32,8 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
                          std::vector<LengthBucket>& buckets) {
   std::vector<LengthBucket> own;
   for (const std::string_view part : split(text, ',')) {
-    auto bucket = parse_bucket(name, part);
-    if (!bucket) return tl::make_unexpected(bucket.error());
-    own.push_back(std::move(*bucket));
+    auto bucket = TRY(parse_bucket(name, part));
+    own.push_back(std::move(bucket));
     if (own.size() > kBuckets)
       return error("E115", fmt::format("{} takes at most {} lengths", setting("lengths"), kBuckets),
                    {}, "round them: batches of about the same length take about the same time");

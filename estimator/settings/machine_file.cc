@@ -1,6 +1,7 @@
 #include "estimator/settings/machine_file.h"
 
 #include "estimator/library/workspace/asked.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -10,21 +11,18 @@ Result<std::shared_ptr<const AskedWorkspaces>> read_listed(const Machine& machin
   if (machine.workspaces.empty()) return nullptr;
   std::string lines;
   for (const std::string& answer : machine.workspaces) lines += answer + "\n";
-  auto listed = AskedWorkspaces::read(lines, file + ", workspaces");
-  if (!listed) return tl::make_unexpected(listed.error());
-  return std::make_shared<const AskedWorkspaces>(std::move(*listed));
+  auto listed = TRY(AskedWorkspaces::read(lines, file + ", workspaces"));
+  return std::make_shared<const AskedWorkspaces>(std::move(listed));
 }
 
 }  // namespace
 
 Result<void> take_machine(const std::string& file, PlatformRequest& into) {
-  auto machine = open_machine(file);
-  if (!machine) return tl::make_unexpected(machine.error());
-  auto listed = read_listed(*machine, file);
-  if (!listed) return tl::make_unexpected(listed.error());
+  auto machine = TRY(open_machine(file));
+  auto listed = TRY(read_listed(machine, file));
   into.machine_file = file;
-  into.listed = std::move(*listed);
-  into.machine = std::move(*machine);
+  into.listed = std::move(listed);
+  into.machine = std::move(machine);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
 #include "estimator/settings/values.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -59,9 +60,8 @@ constexpr SettingValue lengths() {
   return {.form = SettingValue::Form::kEntries,
           .placeholder = "NAME=N:SHARE,...",
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto entry = read_entry(row, text);
-            if (!entry) return tl::make_unexpected(entry.error());
-            return add_lengths(entry->name, entry->value, into.lengths);
+            const auto entry = TRY(read_entry(row, text));
+            return add_lengths(entry.name, entry.value, into.lengths);
           },
           .write = write_lengths};
 }
@@ -71,10 +71,9 @@ constexpr SettingValue limits() {
           .type = Type::kCount,
           .placeholder = "NAME=N",
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto entry = read_entry(row, text);
-            if (!entry) return tl::make_unexpected(entry.error());
-            return parse_count(entry->setting, entry->value, 1, int64_t{1} << 62)
-                .and_then([&](int64_t most) { return set_limit(into.limits, entry->name, most); });
+            const auto entry = TRY(read_entry(row, text));
+            return parse_count(entry.setting, entry.value, 1, int64_t{1} << 62)
+                .and_then([&](int64_t most) { return set_limit(into.limits, entry.name, most); });
           },
           .write =
               [](JsonWriter& out, const Request& from) {

@@ -13,6 +13,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -34,27 +35,24 @@ std::vector<std::string> axis_words() {
 // So many ranks along the axis, which another setting may have said too.
 Result<void> take_ranks(const std::string& called, Axis axis, std::string_view text,
                         ParallelRequest& into) {
-  const auto ranks = parse_count(called, text, 1, kMostRanks);
-  if (!ranks) return tl::make_unexpected(ranks.error());
+  const auto ranks = TRY(parse_count(called, text, 1, kMostRanks));
   int64_t& extent = into.axes[static_cast<size_t>(axis)];
-  if (extent > 0 && extent != *ranks)
+  if (extent > 0 && extent != ranks)
     return error("E114", fmt::format("{}: {} is given twice, as {} and {}", called,
-                                     kAxisNames[static_cast<size_t>(axis)], extent, *ranks));
-  extent = *ranks;
+                                     kAxisNames[static_cast<size_t>(axis)], extent, ranks));
+  extent = ranks;
   return {};
 }
 
 Result<void> read_axes(const SettingRow& row, std::string_view text, Request& into) {
   const std::string called = setting(row.name);
   for (const std::string_view part : split(text, ',')) {
-    const auto pair = parse_assignment(called, trimmed(part));
-    if (!pair) return tl::make_unexpected(pair.error());
-    const auto at = parse_word(called, pair->first, axis_words());
-    if (!at) return tl::make_unexpected(at.error());
-    const bool shards = kAxes[*at] == Axis::kShard;
+    const auto pair = TRY(parse_assignment(called, trimmed(part)));
+    const auto at = TRY(parse_word(called, pair.first, axis_words()));
+    const bool shards = kAxes[at] == Axis::kShard;
     if (shards) into.parallel.fsdp = true;
-    if (shards && pair->second == kEveryRank) continue;
-    auto read = take_ranks(called, kAxes[*at], pair->second, into.parallel);
+    if (shards && pair.second == kEveryRank) continue;
+    auto read = take_ranks(called, kAxes[at], pair.second, into.parallel);
     if (!read) return read;
   }
   return {};

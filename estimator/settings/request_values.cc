@@ -8,6 +8,7 @@
 #include "estimator/settings/json_texts.h"
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
@@ -32,7 +33,7 @@ class AnswerSettings {
         if (!member.value.string()) return wrong_kind(member, "a text");
         settings_.model = *member.value.string();
       } else if (member.key == kTrainingRules) {
-        if (auto read = read_rules(member); !read) return tl::make_unexpected(read.error());
+        TRY(read_rules(member));
       } else if (auto read = read_setting(member, given); !read) {
         return tl::make_unexpected(read.error());
       }

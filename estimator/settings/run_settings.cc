@@ -6,6 +6,7 @@
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
 #include "estimator/time/exchange.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -34,9 +35,8 @@ constexpr SettingValue scheme() {
               },
           .many = true,
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto at = read_word(row, text);
-            if (!at) return tl::make_unexpected(at.error());
-            into.exchange = exchange_schemes()[*at].name;
+            const auto at = TRY(read_word(row, text));
+            into.exchange = exchange_schemes()[at].name;
             return {};
           },
           .write = [](JsonWriter& out, const Request& from) { out.string_or_null(from.exchange); }};

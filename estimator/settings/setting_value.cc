@@ -10,6 +10,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -28,9 +29,8 @@ Result<size_t> read_word(const SettingRow& row, std::string_view text) {
 }
 
 Result<Entry> read_entry(const SettingRow& row, std::string_view text) {
-  auto pair = parse_assignment(setting(row.name), text);
-  if (!pair) return tl::make_unexpected(pair.error());
-  return Entry{setting_entry(row.name, pair->first), pair->first, pair->second};
+  auto pair = TRY(parse_assignment(setting(row.name), text));
+  return Entry{setting_entry(row.name, pair.first), pair.first, pair.second};
 }
 
 void write_size(JsonWriter& out, int64_t bytes) {

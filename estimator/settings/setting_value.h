@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "estimator/settings/setting_row.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -91,9 +92,8 @@ constexpr SettingValue count_value(int64_t low, int64_t high) {
           .low = low,
           .high = high,
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto count = read_count(row, text);
-            if (!count) return tl::make_unexpected(count.error());
-            member_of<path...>(into) = *count;
+            const auto count = TRY(read_count(row, text));
+            member_of<path...>(into) = count;
             return {};
           },
           .write = [](JsonWriter& out,
@@ -105,9 +105,8 @@ constexpr SettingValue size_value() {
   return {.type = SettingValue::Type::kSize,
           .placeholder = "SIZE",
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto bytes = read_size(row, text);
-            if (!bytes) return tl::make_unexpected(bytes.error());
-            member_of<path...>(into) = *bytes;
+            const auto bytes = TRY(read_size(row, text));
+            member_of<path...>(into) = bytes;
             return {};
           },
           .write =
@@ -143,9 +142,8 @@ constexpr SettingValue word_value(const char* placeholder) {
           .placeholder = placeholder,
           .words = [] { return std::vector<std::string>(list.begin(), list.end()); },
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto at = read_word(row, text);
-            if (!at) return tl::make_unexpected(at.error());
-            member_of<path...>(into) = static_cast<Value>(first + *at);
+            const auto at = TRY(read_word(row, text));
+            member_of<path...>(into) = static_cast<Value>(first + at);
             return {};
           },
           .write =
@@ -184,9 +182,8 @@ constexpr SettingValue row_value(const char* placeholder) {
               },
           .many = true,
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto at = read_word(row, text);
-            if (!at) return tl::make_unexpected(at.error());
-            member_of<path...>(into) = &rows()[*at];
+            const auto at = TRY(read_word(row, text));
+            member_of<path...>(into) = &rows()[at];
             return {};
           },
           .write = [](JsonWriter& out,
@@ -200,11 +197,9 @@ constexpr SettingValue entries_value(const char* placeholder, SettingValue::Type
           .type = type,
           .placeholder = placeholder,
           .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-            const auto entry = read_entry(row, text);
-            if (!entry) return tl::make_unexpected(entry.error());
-            auto value = parse(entry->setting, entry->value);
-            if (!value) return tl::make_unexpected(value.error());
-            member_of<path...>(into)[entry->name] = std::move(*value);
+            const auto entry = TRY(read_entry(row, text));
+            auto value = TRY(parse(entry.setting, entry.value));
+            member_of<path...>(into)[entry.name] = std::move(value);
             return {};
           },
           .write =

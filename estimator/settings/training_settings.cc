@@ -7,6 +7,7 @@
 #include "estimator/settings/tables.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/precision.h"
 
@@ -29,9 +30,8 @@ constexpr std::array<std::string_view, 4> kZeroGrads = {"none", "before", "after
 constexpr SettingValue loss() {
   SettingValue value = word_value<kLosses, 0, &Request::recipe, &Recipe::loss>("NAME");
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-    const auto at = read_word(row, text);
-    if (!at) return tl::make_unexpected(at.error());
-    into.recipe.loss = static_cast<Loss>(*at);
+    const auto at = TRY(read_word(row, text));
+    into.recipe.loss = static_cast<Loss>(at);
     into.loss_given = true;
     return {};
   };
@@ -45,10 +45,9 @@ constexpr SettingValue loss() {
 constexpr SettingValue mode() {
   SettingValue value = word_value<kModes, 0, &Request::recipe, &Recipe::mode>("MODE");
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-    const auto at = read_word(row, text);
-    if (!at) return tl::make_unexpected(at.error());
-    into.recipe.serve = into.serving = *at == kServe;
-    into.recipe.mode = into.recipe.serve ? Mode::kInference : static_cast<Mode>(*at);
+    const auto at = TRY(read_word(row, text));
+    into.recipe.serve = into.serving = at == kServe;
+    into.recipe.mode = into.recipe.serve ? Mode::kInference : static_cast<Mode>(at);
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {
@@ -79,9 +78,8 @@ Result<void> read_dropout(const SettingRow& row, std::string_view text, Request&
   into.recipe.ignore_dropout = text == "none";
   into.recipe.assumed_dropout = std::nullopt;
   if (text == "none" || text == "recovered") return {};
-  const auto ratio = parse_real(setting(row.name), text, 0, 1);
-  if (!ratio) return tl::make_unexpected(ratio.error());
-  into.recipe.assumed_dropout = *ratio;
+  const auto ratio = TRY(parse_real(setting(row.name), text, 0, 1));
+  into.recipe.assumed_dropout = ratio;
   return {};
 }
 

@@ -9,6 +9,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/quantity.h"
 
 namespace plimsoll {
@@ -85,9 +86,8 @@ Result<size_t> parse_word(std::string_view flag, std::string_view text,
 Result<std::vector<int64_t>> parse_extents(std::string_view flag, std::string_view text) {
   std::vector<int64_t> extents;
   for (const std::string_view part : split(text, 'x')) {
-    auto extent = parse_count(flag, part, 1, kMostExtent);
-    if (!extent) return tl::make_unexpected(extent.error());
-    extents.push_back(*extent);
+    auto extent = TRY(parse_count(flag, part, 1, kMostExtent));
+    extents.push_back(extent);
   }
   return extents;
 }
@@ -97,9 +97,8 @@ Result<std::vector<int64_t>> parse_numbers(std::string_view flag, std::string_vi
   for (std::string_view number : split(text, ',')) {
     const int64_t sign = number.starts_with('-') ? -1 : 1;
     if (sign < 0) number.remove_prefix(1);
-    auto size = parse_count(flag, number, 0, kMostExtent);
-    if (!size) return tl::make_unexpected(size.error());
-    numbers.push_back(sign * *size);
+    auto size = TRY(parse_count(flag, number, 0, kMostExtent));
+    numbers.push_back(sign * size);
   }
   return numbers;
 }

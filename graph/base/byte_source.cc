@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "graph/base/hash.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -177,10 +178,9 @@ Result<std::optional<std::string>> sha256_of(const ByteSource& source, uint64_t 
   Sha256 hash;
   std::vector<std::byte> window(size_t{1} << 16);
   for (uint64_t offset = 0; offset < source.size();) {
-    const auto got = source.read(offset, window);
-    if (!got) return tl::make_unexpected(got.error());
-    hash.update({window.data(), *got});
-    offset += *got;
+    const auto got = TRY(source.read(offset, window));
+    hash.update({window.data(), got});
+    offset += got;
   }
   return std::optional<std::string>(hash.hex());
 }
@@ -189,9 +189,8 @@ Result<std::string> whole_text(const ByteSource& source, const Limits& limits) {
   if (source.size() > static_cast<uint64_t>(limits.json))
     return over_limit(limits, "json", {.file = source.name(), .node = {}});
   std::string text(source.size(), '\0');
-  auto read = source.read(0, std::as_writable_bytes(std::span(text)));
-  if (!read) return tl::make_unexpected(read.error());
-  text.resize(*read);
+  auto read = TRY(source.read(0, std::as_writable_bytes(std::span(text))));
+  text.resize(read);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 
@@ -44,14 +45,14 @@ Result<JsonLinesFile> JsonLinesFile::open(const std::string& path, JsonLines for
       return file.refused("is a symbolic link, which is not followed; name the file itself");
     return file.failed("cannot open");
   }
-  if (auto plain = file.check_plain(); !plain) return tl::make_unexpected(plain.error());
+  TRY(file.check_plain());
   if (::flock(file.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)
       return error("E706", fmt::format("another process writes {}", path), {},
                    "wait for it, or name another file");
     return file.failed("cannot lock");
   }
-  if (auto read = file.read(); !read) return tl::make_unexpected(read.error());
+  TRY(file.read());
   return file;
 }
 

@@ -7,6 +7,7 @@
 
 #include "graph/base/embedded.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "graph/json/read_object.h"
 #include "graph/json/reader.h"
 
@@ -77,19 +78,16 @@ Result<BuiltinModel> read_model(std::string_view name) {
   model.name = name;
   const EmbeddedFiles files = builtin_files();
   if (files.contains(config_file(name))) {
-    auto content = files.read(config_file(name));
-    if (!content) return tl::make_unexpected(content.error());
-    describe(*content, model);
-    model.content = std::move(*content);
+    auto content = TRY(files.read(config_file(name)));
+    describe(content, model);
+    model.content = std::move(content);
     return model;
   }
-  const auto packed = files.read(onnx_file(name));
-  if (!packed) return tl::make_unexpected(packed.error());
-  const auto bytes = gunzip(*packed, kLargestModel);
-  if (!bytes) return tl::make_unexpected(bytes.error());
+  const auto packed = TRY(files.read(onnx_file(name)));
+  const auto bytes = TRY(gunzip(packed, kLargestModel));
   model.kind = BuiltinKind::kOnnx;
-  model.bytes.resize(bytes->size());
-  std::transform(bytes->begin(), bytes->end(), model.bytes.begin(),
+  model.bytes.resize(bytes.size());
+  std::transform(bytes.begin(), bytes.end(), model.bytes.begin(),
                  [](char c) { return static_cast<std::byte>(c); });
   for (const Side& side : kSides) {
     if (side.name == name) model.image = side.pixels;
@@ -106,9 +104,8 @@ struct Alias {
 
 // "resnet-50": "resnet50", or {"model": "lstm-lm", "set": {"batch": "5"}}.
 Result<std::vector<Alias>> read_aliases() {
-  const auto text = builtin_files().read(kAliases);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_object(*text, kAliases, [](JsonObject& file) {
+  const auto text = TRY(builtin_files().read(kAliases));
+  return read_object(text, kAliases, [](JsonObject& file) {
     file.schema("plimsoll.aliases", 1);
     std::vector<Alias> result;
     const JsonObject aliases = file.required_object("aliases");
@@ -174,11 +171,10 @@ Result<BuiltinModel> find_builtin(std::string_view name) {
   // Measured runs write torchvision's names with their room.
   if (name.starts_with(kTorchvision)) name.remove_prefix(kTorchvision.size());
   if (exists(name)) return read_model(name);
-  const auto aliases = read_aliases();
-  if (!aliases) return tl::make_unexpected(aliases.error());
-  const auto alias = std::find_if(aliases->begin(), aliases->end(),
-                                  [&](const Alias& a) { return a.name == name; });
-  if (alias != aliases->end() && exists(alias->model)) {
+  const auto aliases = TRY(read_aliases());
+  const auto alias =
+      std::find_if(aliases.begin(), aliases.end(), [&](const Alias& a) { return a.name == name; });
+  if (alias != aliases.end() && exists(alias->model)) {
     auto model = read_model(alias->model);
     if (!model) return model;
     model->settings = alias->settings;

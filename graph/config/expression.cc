@@ -6,6 +6,7 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::config {
 
@@ -114,16 +115,13 @@ class Evaluator {
       const Dim quotient = floor_div(a, b);
       return remainder ? a - quotient * b : quotient;
     }
-    const auto x = binder_.integer(a);
-    if (!x) return tl::make_unexpected(x.error());
-    const auto y = binder_.integer(b);
-    if (!y) return tl::make_unexpected(y.error());
-    if (*y <= 0) return fail("E345", fmt::format("divides by {}", *y));
-    if (floors) return Dim(floor_divide(*x, *y));
-    if (remainder) return Dim(*x - floor_divide(*x, *y) * *y);
-    if (*x % *y == 0) return Dim(*x / *y);
-    return fail("E345",
-                fmt::format("divides {} by {}, which leaves a rest; // rounds down", *x, *y));
+    const auto x = TRY(binder_.integer(a));
+    const auto y = TRY(binder_.integer(b));
+    if (y <= 0) return fail("E345", fmt::format("divides by {}", y));
+    if (floors) return Dim(floor_divide(x, y));
+    if (remainder) return Dim(x - floor_divide(x, y) * y);
+    if (x % y == 0) return Dim(x / y);
+    return fail("E345", fmt::format("divides {} by {}, which leaves a rest; // rounds down", x, y));
   }
 
   Result<Dim> factor() {
@@ -185,11 +183,9 @@ class Evaluator {
     if (!index) return index;
     const auto* list = std::get_if<std::vector<Dim>>(&value);
     if (!list) return fail("E344", fmt::format("takes an element of '{}', which is no list", word));
-    const auto at = binder_.integer(*index);
-    if (!at) return tl::make_unexpected(at.error());
-    if (*at >= 0 && static_cast<size_t>(*at) < list->size())
-      return (*list)[static_cast<size_t>(*at)];
-    return fail("E345", fmt::format("takes element {} of '{}', which has {} (counted from 0)", *at,
+    const auto at = TRY(binder_.integer(*index));
+    if (at >= 0 && static_cast<size_t>(at) < list->size()) return (*list)[static_cast<size_t>(at)];
+    return fail("E345", fmt::format("takes element {} of '{}', which has {} (counted from 0)", at,
                                     word, list->size()));
   }
 
@@ -219,11 +215,9 @@ class Evaluator {
 
   // 1 where it holds, else 0.
   Result<Dim> compare(const Dim& a, const Dim& b, bool less) {
-    const auto x = binder_.integer(a);
-    if (!x) return tl::make_unexpected(x.error());
-    const auto y = binder_.integer(b);
-    if (!y) return tl::make_unexpected(y.error());
-    return Dim(int64_t{less ? *x < *y : *x == *y});
+    const auto x = TRY(binder_.integer(a));
+    const auto y = TRY(binder_.integer(b));
+    return Dim(int64_t{less ? x < y : x == y});
   }
 
   Result<Dim> count() {
@@ -257,10 +251,9 @@ class Evaluator {
     --at_;
     auto otherwise = nested(')');
     if (!otherwise) return otherwise;
-    const auto at = binder_.integer(*index);
-    if (!at) return tl::make_unexpected(at.error());
-    const bool inside = *at >= 0 && static_cast<size_t>(*at) < list->size();
-    return inside ? (*list)[static_cast<size_t>(*at)] : otherwise;
+    const auto at = TRY(binder_.integer(*index));
+    const bool inside = at >= 0 && static_cast<size_t>(at) < list->size();
+    return inside ? (*list)[static_cast<size_t>(at)] : otherwise;
   }
 
   tl::unexpected<Diagnostics> unknown(std::string_view word) {

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "graph/config/extent.h"
 #include "graph/config/layer_list.h"
 #include "graph/config/network_builder.h"
@@ -337,9 +338,8 @@ Result<ModelConfig> read_config(const JsonValue& root, std::string_view file,
 
 Result<ModelConfig> load_model_config(std::string_view text, std::string_view file_name,
                                       const ConfigOptions& options, Diagnostics& warnings) {
-  const auto root = read_json(text, file_name);
-  if (!root) return tl::make_unexpected(root.error());
-  return load_model_config(*root, file_name, options, warnings);
+  const auto root = TRY(read_json(text, file_name));
+  return load_model_config(root, file_name, options, warnings);
 }
 
 Result<ModelConfig> load_model_config(const JsonValue& root, std::string_view file_name,

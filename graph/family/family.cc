@@ -10,6 +10,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/family/config_values.h"
 #include "graph/json/read_object.h"
 #include "graph/json/reader.h"
@@ -23,9 +24,8 @@ namespace {
 constexpr std::string_view kCommonKeys = "keys.json";
 
 Result<JsonValue> read_one(std::string_view name) {
-  const auto text = family_files().read(name);
-  if (!text) return tl::make_unexpected(text.error());
-  return read_json(*text, name);
+  const auto text = TRY(family_files().read(name));
+  return read_json(text, name);
 }
 
 JsonValue* member(JsonValue& object, std::string_view key) {
@@ -173,25 +173,21 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   const Place place{.file = std::string(file_name), .line = type.line, .node = {}};
   const std::string file = file_of(*type.string());
   if (file.empty()) return unknown_type(*type.string(), place);
-  const auto family = read_family_file(file);
-  if (!family) return tl::make_unexpected(family.error());
-  const auto common = read_family_file(kCommonKeys);
-  if (!common) return tl::make_unexpected(common.error());
+  const auto family = TRY(read_family_file(file));
+  const auto common = TRY(read_family_file(kCommonKeys));
 
-  auto values = config_values(root, file_name, *family, *common);
-  if (!values) return tl::make_unexpected(values.error());
-  shorten_sequence(*family, *values);
-  ConfigOptions model_options{.set = std::move(*values),
+  auto values = TRY(config_values(root, file_name, family, common));
+  shorten_sequence(family, values);
+  ConfigOptions model_options{.set = std::move(values),
                               .symbols = std::set<std::string>{"sequence"}};
   for (const auto& [name, value] : options.set) model_options.set[name] = value;
-  const JsonValue* model = family->find("model");
+  const JsonValue* model = family.find("model");
   if (!model) return error("E901", "the family's file has no model", {.file = file, .node = {}});
-  auto config = load_model_config(*model, file, model_options, warnings);
-  if (!config) return tl::make_unexpected(config.error());
-  return FamilyModel{.config = std::move(*config),
+  auto config = TRY(load_model_config(*model, file, model_options, warnings));
+  return FamilyModel{.config = std::move(config),
                      .family = file.substr(0, file.size() - std::string_view(".json").size()),
                      .dtype = dtype_of(root),
-                     .lora = adapter_names(*family, file)};
+                     .lora = adapter_names(family, file)};
 }
 
 }  // namespace plimsoll

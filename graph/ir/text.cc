@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "graph/base/try.h"
 #include "graph/ir/text_reader.h"
 
 namespace plimsoll {
@@ -146,8 +147,7 @@ Result<TensorType> parse_type(std::string_view text) {
 Result<Graph> parse_text(std::string_view text) {
   GraphReader reader;
   for (int number = 1; !text.empty(); ++number) {
-    if (auto read = reader.line(notation::next_line(text), number); !read)
-      return tl::unexpected(read.error());
+    TRY(reader.line(notation::next_line(text), number));
   }
   return reader.take();
 }

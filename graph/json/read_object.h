@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 
@@ -16,10 +17,9 @@ namespace plimsoll {
 template <class Read>
 auto read_object(std::string_view text, std::string_view file_name, Read read)
     -> Result<decltype(read(std::declval<JsonObject&>()))> {
-  const auto value = read_json(text, file_name);
-  if (!value) return tl::make_unexpected(value.error());
+  const auto value = TRY(read_json(text, file_name));
   Diagnostics faults;
-  JsonObject object(*value, file_name, faults, true);
+  JsonObject object(value, file_name, faults, true);
   auto result = read(object);
   object.finish();
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));

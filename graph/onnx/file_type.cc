@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "graph/base/try.h"
 #include "graph/onnx/file_type_text.h"
 
 namespace plimsoll::onnx {
@@ -141,9 +142,8 @@ Result<void> refuse_other_formats(const ByteSource& source) {
   const Place place{.file = source.name(), .node = {}};
   if (source.size() == 0) return error("E201", "is empty (0 bytes)", place);
   std::array<std::byte, 4096> buffer{};
-  const auto got = source.read(0, buffer);
-  if (!got) return tl::make_unexpected(got.error());
-  const std::string_view head(reinterpret_cast<const char*>(buffer.data()), *got);
+  const auto got = TRY(source.read(0, buffer));
+  const std::string_view head(reinterpret_cast<const char*>(buffer.data()), got);
   for (const Magic& magic : kMagics) {
     if (head.size() < magic.at || head.substr(magic.at, magic.bytes.size()) != magic.bytes) {
       continue;

@@ -11,6 +11,7 @@
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/exporter/origin.h"
 #include "graph/onnx/decode.h"
 #include "graph/onnx/file_type.h"
@@ -137,37 +138,35 @@ void list_unwritten(const ModuleSignature& module, Graph& graph) {
 
 Result<Graph> import(const ByteSource& source, const ImportOptions& options,
                      Diagnostics& warnings) {
-  if (auto ours = refuse_other_formats(source); !ours) return tl::make_unexpected(ours.error());
+  TRY(refuse_other_formats(source));
   Wire wire(source, options.limits);
-  auto model = decode_model(wire);
-  if (!model) return tl::make_unexpected(model.error());
+  auto model = TRY(decode_model(wire));
   Graph graph;
-  if (auto sound = check_header(*model, graph, warnings); !sound) {
+  if (auto sound = check_header(model, graph, warnings); !sound) {
     return tl::make_unexpected(sound.error());
   }
-  if (auto network = refuse_classical(*model); !network)
-    return tl::make_unexpected(network.error());
-  warn_of_training(*model, warnings);
-  graph.name = model->graphs[0].name;
-  graph.producer = model->producer_name;
-  if (!model->producer_version.empty()) graph.producer += " " + model->producer_version;
+  TRY(refuse_classical(model));
+  warn_of_training(model, warnings);
+  graph.name = model.graphs[0].name;
+  graph.producer = model.producer_name;
+  if (!model.producer_version.empty()) graph.producer += " " + model.producer_version;
   graph.exporter = exporter_of(graph.producer);
-  graph.told = model->graphs[0].signature.complete;
-  if (auto added = add_inputs(model->graphs[0], options, graph, warnings); !added) {
+  graph.told = model.graphs[0].signature.complete;
+  if (auto added = add_inputs(model.graphs[0], options, graph, warnings); !added) {
     return tl::make_unexpected(added.error());
   }
   if (options.inputs_only) return graph;
-  if (auto done = Inliner(*model, options, graph, warnings).run(); !done) {
+  if (auto done = Inliner(model, options, graph, warnings).run(); !done) {
     return tl::make_unexpected(done.error());
   }
   graph.told ? mark_spare(graph) : mark_without_grad(graph);
-  list_unwritten(model->graphs[0].signature, graph);
+  list_unwritten(model.graphs[0].signature, graph);
   set_origins(graph);
   if (auto verified = verify(graph, warnings); !verified) {
     return tl::make_unexpected(verified.error());
   }
   if (ops::may_route_tokens(graph)) graph.defaults.try_emplace(ops::kBusiestExpert, 1);
-  if (auto same = source.check_unchanged(); !same) return tl::make_unexpected(same.error());
+  TRY(source.check_unchanged());
   return graph;
 }
 
@@ -191,9 +190,8 @@ Result<Graph> import_onnx(const ByteSource& source, const ImportOptions& options
 
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options,
                           Diagnostics& warnings) {
-  const auto source = ByteSource::open(path, options.limits);
-  if (!source) return tl::make_unexpected(source.error());
-  return import_onnx(*source, options, warnings);
+  const auto source = TRY(ByteSource::open(path, options.limits));
+  return import_onnx(source, options, warnings);
 }
 
 }  // namespace plimsoll

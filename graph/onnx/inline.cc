@@ -6,6 +6,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/exporter/origin.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/ops/op_row.h"
@@ -70,9 +71,8 @@ Place Inliner::place(const Frame& frame, const NodeSpec& node) const {
 
 Result<void> Inliner::run() {
   if (auto named = check_asked_nodes(model_, options_); !named) return named;
-  auto counted = count_expanded(model_, functions_);
-  if (!counted) return tl::make_unexpected(counted.error());
-  expanded_ = std::move(*counted);
+  auto counted = TRY(count_expanded(model_, functions_));
+  expanded_ = std::move(counted);
   if (expanded_[0] > options_.limits.nodes) return over_limit(options_.limits, "nodes");
   if (auto checked = check_growth(); !checked) return checked;
   if (auto started = start(); !started) return started;
@@ -188,22 +188,21 @@ Result<void> Inliner::declare_constants(Frame& frame) {
   });
   const auto one = [&](const TensorSpec& spec, const std::string& name, bool node) -> Result<void> {
     notes_.look_at(spec);
-    auto tensor = parameter(spec, options_.limits);
-    if (!tensor) return tl::make_unexpected(tensor.error());
+    auto tensor = TRY(parameter(spec, options_.limits));
     // Who has a parameter's name is one, however small: what it holds now says nothing.
-    const bool vector = is_float(tensor->dtype) && !tensor->shape->empty();
+    const bool vector = is_float(tensor.dtype) && !tensor.shape->empty();
     const ModuleSignature& module = spec_of(frame).signature;
-    const bool scalar = is_float(tensor->dtype) && !vector && !node;
+    const bool scalar = is_float(tensor.dtype) && !vector && !node;
     const bool named = (vector && is_parameter_name(name, graph_.exporter)) ||
                        (scalar && graph_.exporter == Exporter::kPyTorch &&
                         is_scalar_parameter(name, module, by_paths));
     const bool weight = module.complete ? module.parameters.contains(name) : named;
-    if (weight) tensor->contents = nullptr;
-    if (node && !weight) tensor->origin = Origin::kGenerated;
-    tensor->weight = module.complete && weight;
-    tensor->frozen = module.frozen.contains(name);
-    tensor->buffer = module.buffers.contains(name);
-    return declare(frame, name, std::move(*tensor));
+    if (weight) tensor.contents = nullptr;
+    if (node && !weight) tensor.origin = Origin::kGenerated;
+    tensor.weight = module.complete && weight;
+    tensor.frozen = module.frozen.contains(name);
+    tensor.buffer = module.buffers.contains(name);
+    return declare(frame, name, std::move(tensor));
   };
   for (const TensorSpec& spec : spec_of(frame).initializers) {
     if (auto done = one(spec, spec.name, false); !done) return done;
@@ -319,12 +318,11 @@ std::vector<TensorId> Inliner::outputs_of(const Frame& frame, const NodeSpec& sp
 }
 
 Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
-  auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
-  if (list(*inputs)) return sequence(frame, spec);
+  auto inputs = TRY(inputs_of(frame, spec));
+  if (list(inputs)) return sequence(frame, spec);
   Node node;
   node.outputs = outputs_of(frame, spec);
-  node.inputs = std::move(*inputs);
+  node.inputs = std::move(inputs);
   auto bound = with_bindings(frame, spec);
   // The main graph is visited once: its strings move.
   NodeSpec* from = bound ? &*bound : &spec;
@@ -392,13 +390,12 @@ Frame Inliner::inner(const Frame& frame, const NodeSpec& spec, GraphIndex graph)
 }
 
 Result<void> Inliner::call(Frame& frame, const NodeSpec& spec, const FunctionSpec& function) {
-  const auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto inputs = TRY(inputs_of(frame, spec));
   Frame body = inner(frame, spec, function.body);
   body.outer = nullptr;  // a function sees nothing but its inputs
   const auto& formal = model_.graphs[function.body].inputs;
   for (size_t i = 0; i < formal.size(); ++i) {
-    body.scope.emplace(formal[i].name, i < inputs->size() ? (*inputs)[i] : kNoTensor);
+    body.scope.emplace(formal[i].name, i < inputs.size() ? inputs[i] : kNoTensor);
   }
   const auto bound = with_bindings(frame, spec);
   const NodeSpec& caller = bound ? *bound : spec;

@@ -11,6 +11,7 @@
 #include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/onnx/inline.h"
 
@@ -86,20 +87,19 @@ std::string Inliner::decided_by(TensorId condition) const {
 }
 
 Result<void> Inliner::branch(Frame& frame, const NodeSpec& spec) {
-  const auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto inputs = TRY(inputs_of(frame, spec));
   const auto* then_graph = spec.extras ? spec.extras->graph("then_branch") : nullptr;
   const auto* else_graph = spec.extras ? spec.extras->graph("else_branch") : nullptr;
-  if (!then_graph || !else_graph || inputs->size() != 1) {
+  if (!then_graph || !else_graph || inputs.size() != 1) {
     return error("E247", "an If needs a condition, then_branch and else_branch",
                  place(frame, spec));
   }
   const std::string* asked = asked_of(options_.branches, frame.prefix, spec);
-  const auto known = known_.number(inputs->front());
+  const auto known = known_.number(inputs.front());
   bool then = known.value_or(0) != 0;
   std::optional<size_t> guess;
   if (!known) {
-    const Answer answer = answer_to(frame, spec, inputs->front(), asked,
+    const Answer answer = answer_to(frame, spec, inputs.front(), asked,
                                     expanded_[*then_graph] >= expanded_[*else_graph]);
     then = answer.then;
     guess = answer.guess;

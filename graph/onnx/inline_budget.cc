@@ -7,6 +7,7 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -34,7 +35,7 @@ class Counter {
   Result<std::vector<int64_t>> run() {
     enter(0, nullptr);
     while (!stack_.empty()) {
-      if (auto stepped = step(); !stepped) return tl::make_unexpected(stepped.error());
+      TRY(step());
     }
     return std::move(counts_);
   }

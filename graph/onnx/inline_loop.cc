@@ -7,6 +7,7 @@
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/onnx/asked_nodes.h"
 #include "graph/onnx/inline.h"
 
@@ -70,20 +71,19 @@ std::optional<Diagnostics> Inliner::unknown_trips() const {
 }
 
 Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
-  const auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto inputs = TRY(inputs_of(frame, spec));
   const auto* body = spec.extras ? spec.extras->graph("body") : nullptr;
-  if (!body || inputs->size() < 2) {
+  if (!body || inputs.size() < 2) {
     return error("E247", "a Loop needs a trip count, a condition and a body", place(frame, spec));
   }
   const GraphSpec& graph = model_.graphs[*body];
-  const size_t carried = inputs->size() - 2;
+  const size_t carried = inputs.size() - 2;
   if (graph.inputs.size() != carried + 2 || graph.outputs.size() < carried + 1 ||
       spec.outputs.size() > graph.outputs.size() - 1) {
     return error(
         "E227",
         fmt::format("the body has {} inputs and {} outputs, the node {} and {}",
-                    graph.inputs.size(), graph.outputs.size(), inputs->size(), spec.outputs.size()),
+                    graph.inputs.size(), graph.outputs.size(), inputs.size(), spec.outputs.size()),
         place(frame, spec));
   }
   if (const auto bags = bag_loop(model_, graph)) {
@@ -98,15 +98,15 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
     used_.insert(asked);
     state.trips = *asked;
     state.watched = false;
-  } else if (known_.number((*inputs)[1]) == 0) {
+  } else if (known_.number(inputs[1]) == 0) {
     state.trips = 0;
   } else {
-    const auto trips = known_.number((*inputs)[0]);
+    const auto trips = known_.number(inputs[0]);
     state.trips = trips && *trips < kForEver ? std::max<int64_t>(0, *trips) : kForEver;
     if (state.trips == kForEver && !state.watched)
       state.trips = ask_trips(frame, spec, "the file does not say how often the loop runs");
   }
-  state.carried.assign(inputs->begin() + 2, inputs->end());
+  state.carried.assign(inputs.begin() + 2, inputs.end());
   state.stacked.resize(graph.outputs.size() - 1 - carried);
   state.output_axes.resize(state.stacks(), 0);
   return start_loop(frame, spec, std::move(state));
@@ -175,29 +175,28 @@ Result<void> Inliner::add_bags(const Frame& frame, const NodeSpec& spec, const B
 }
 
 Result<void> Inliner::scan(Frame& frame, const NodeSpec& spec) {
-  const auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto inputs = TRY(inputs_of(frame, spec));
   const auto* body = spec.extras ? spec.extras->graph("body") : nullptr;
   const int64_t scanned = spec.attributes.integer("num_scan_inputs", 0);
-  if (!body || scanned < 1 || scanned > static_cast<int64_t>(inputs->size())) {
+  if (!body || scanned < 1 || scanned > static_cast<int64_t>(inputs.size())) {
     return error("E247", "a Scan needs a body and num_scan_inputs", place(frame, spec));
   }
   const GraphSpec& graph = model_.graphs[*body];
-  const size_t carried = inputs->size() - static_cast<size_t>(scanned);
-  if (graph_.opset < 9 || graph.inputs.size() != inputs->size() || graph.outputs.size() < carried ||
+  const size_t carried = inputs.size() - static_cast<size_t>(scanned);
+  if (graph_.opset < 9 || graph.inputs.size() != inputs.size() || graph.outputs.size() < carried ||
       spec.outputs.size() > graph.outputs.size()) {
     return error(
         "E227",
         fmt::format("the body has {} inputs and {} outputs, the node {} and {}",
-                    graph.inputs.size(), graph.outputs.size(), inputs->size(), spec.outputs.size()),
+                    graph.inputs.size(), graph.outputs.size(), inputs.size(), spec.outputs.size()),
         place(frame, spec));
   }
   LoopState state;
   state.scan = true;
   state.body = *body;
   state.node = &spec;
-  state.carried.assign(inputs->begin(), inputs->begin() + static_cast<ptrdiff_t>(carried));
-  state.scanned.assign(inputs->begin() + static_cast<ptrdiff_t>(carried), inputs->end());
+  state.carried.assign(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(carried));
+  state.scanned.assign(inputs.begin() + static_cast<ptrdiff_t>(carried), inputs.end());
   state.scan_axes = padded(spec.attributes.integers("scan_input_axes"), state.scanned.size());
   state.stacked.resize(graph.outputs.size() - carried);
   state.output_axes = padded(spec.attributes.integers("scan_output_axes"), state.stacks());

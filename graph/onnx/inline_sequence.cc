@@ -6,6 +6,7 @@
 #include <array>
 
 #include "graph/base/among.h"
+#include "graph/base/try.h"
 #include "graph/onnx/inline.h"
 
 namespace plimsoll::onnx {
@@ -184,16 +185,15 @@ Result<void> Inliner::pick(Frame& frame, const NodeSpec& spec, TensorId element)
 }
 
 Result<void> Inliner::sequence(Frame& frame, const NodeSpec& spec) {
-  const auto inputs = inputs_of(frame, spec);
-  if (!inputs) return tl::make_unexpected(inputs.error());
+  const auto inputs = TRY(inputs_of(frame, spec));
   const auto outputs = outputs_of(frame, spec);
   if (outputs.size() != 1 || outputs.front() == kNoTensor) return unknown_list(frame, spec);
   const TensorId target = outputs.front();
-  if (spec.op.starts_with("Optional")) return optional(frame, spec, *inputs, target);
+  if (spec.op.starts_with("Optional")) return optional(frame, spec, inputs, target);
   if (spec.op == "SequenceEmpty") return hold(target, {});
-  if (spec.op == "SequenceConstruct") return hold(target, *inputs);
-  if (spec.op == "SplitToSequence") return split_to_list(frame, spec, *inputs, target);
-  const auto* known = list(*inputs);
+  if (spec.op == "SequenceConstruct") return hold(target, inputs);
+  if (spec.op == "SplitToSequence") return split_to_list(frame, spec, inputs, target);
+  const auto* known = list(inputs);
   if (!known) return unknown_list(frame, spec);
   if (spec.op == "Identity") return hold(target, *known);
   if (spec.op == "ConcatFromSequence" && !known->empty())
@@ -202,12 +202,12 @@ Result<void> Inliner::sequence(Frame& frame, const NodeSpec& spec) {
     become_constant(target, DType::kInt64, static_cast<int64_t>(known->size()));
     return {};
   }
-  if (spec.op == "SequenceAt" && inputs->size() == 2) {
-    const auto at = list_index((*inputs)[1], known->size());
+  if (spec.op == "SequenceAt" && inputs.size() == 2) {
+    const auto at = list_index(inputs[1], known->size());
     if (at) return pick(frame, spec, (*known)[*at]);
   }
   if (spec.op == "SequenceInsert" || spec.op == "SequenceErase")
-    return change_list(frame, spec, *inputs, *known, target);
+    return change_list(frame, spec, inputs, *known, target);
   return unknown_list(frame, spec);
 }
 

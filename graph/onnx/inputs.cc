@@ -12,6 +12,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -134,9 +135,8 @@ Result<Tensor> Inputs::declare(const ValueSpec& input) {
   tensor.dtype = *dtype;
   tensor.shape.emplace();
   for (size_t k = 0; k < input.dims.size(); ++k) {
-    auto dim = extent(input, k);
-    if (!dim) return tl::make_unexpected(dim.error());
-    tensor.shape->push_back(std::move(*dim));
+    auto dim = TRY(extent(input, k));
+    tensor.shape->push_back(std::move(dim));
   }
   if (!input.has_shape) {
     const auto& extents = options_.shapes.find(input.name)->second;
@@ -306,9 +306,8 @@ Result<void> Inputs::add(const GraphSpec& main) {
   std::vector<Tensor> inputs;
   for (const ValueSpec& input : main.inputs) {
     if (initialized.contains(input.name)) continue;
-    auto tensor = declare(input);
-    if (!tensor) return tl::make_unexpected(tensor.error());
-    inputs.push_back(std::move(*tensor));
+    auto tensor = TRY(declare(input));
+    inputs.push_back(std::move(tensor));
   }
   choose_batch(inputs);
   for (const auto& [given, extents] : options_.shapes) {

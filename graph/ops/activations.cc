@@ -1,4 +1,5 @@
 // Activations.
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -9,9 +10,8 @@ namespace {
 
 // The slope of PRelu must not widen the input.
 Result<void> prelu(InferContext& c) {
-  auto shape = broadcast_two(c, c.shape(0), c.shape(1));
-  if (!shape) return tl::unexpected(shape.error());
-  if (shape->size() != c.rank(0)) return c.fail("E251", "the slope has more dimensions than input");
+  auto shape = TRY(broadcast_two(c, c.shape(0), c.shape(1)));
+  if (shape.size() != c.rank(0)) return c.fail("E251", "the slope has more dimensions than input");
   c.set(0, c.dtype(0), c.shape(0));
   return {};
 }
@@ -39,8 +39,7 @@ Result<void> clip(InferContext& c) {
 Result<void> biased(InferContext& c) {
   if (auto checked = require_rank(c, 0, 1); !checked) return checked;
   if (c.has(1)) {
-    auto shape = broadcast_two(c, c.shape(0), c.shape(1));
-    if (!shape) return tl::unexpected(shape.error());
+    TRY(broadcast_two(c, c.shape(0), c.shape(1)));
   }
   c.set(0, c.dtype(0), c.shape(0));
   return {};

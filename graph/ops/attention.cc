@@ -1,6 +1,7 @@
 // Attention as one operator, and rotary positions.
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -18,40 +19,35 @@ Result<Dim> per_head(InferContext& c, const Dim& d, int64_t heads) {
 
 // An operand as [batch, heads, sequence, size].
 Result<Shape> by_heads(InferContext& c, size_t input, std::string_view heads_name) {
-  if (auto checked = require_rank(c, input, 3, 4); !checked) return tl::unexpected(checked.error());
+  TRY(require_rank(c, input, 3, 4));
   const Shape& x = c.shape(input);
   if (x.size() == 4) return x;
-  const auto heads = c.required_integer(heads_name);
-  if (!heads) return tl::unexpected(heads.error());
-  const auto size = per_head(c, x[2], *heads);
-  if (!size) return tl::unexpected(size.error());
-  return Shape{x[0], *heads, x[1], *size};
+  const auto heads = TRY(c.required_integer(heads_name));
+  const auto size = TRY(per_head(c, x[2], heads));
+  return Shape{x[0], heads, x[1], size};
 }
 
 // Query, key, value, mask, past key, past value -> y, present key, present value, the scores.
 Result<void> attention(InferContext& c) {
-  const auto query = by_heads(c, 0, "q_num_heads");
-  if (!query) return tl::unexpected(query.error());
-  const auto key = by_heads(c, 1, "kv_num_heads");
-  if (!key) return tl::unexpected(key.error());
-  const auto value = by_heads(c, 2, "kv_num_heads");
-  if (!value) return tl::unexpected(value.error());
-  if (auto same = require_equal(c, (*query)[3], (*key)[3], "sizes of query and key heads"); !same) {
+  const auto query = TRY(by_heads(c, 0, "q_num_heads"));
+  const auto key = TRY(by_heads(c, 1, "kv_num_heads"));
+  const auto value = TRY(by_heads(c, 2, "kv_num_heads"));
+  if (auto same = require_equal(c, query[3], key[3], "sizes of query and key heads"); !same) {
     return same;
   }
-  Dim total = (*key)[2];
+  Dim total = key[2];
   if (c.has(4)) {
     if (auto checked = require_rank(c, 4, 4, 4); !checked) return checked;
     total += c.shape(4)[2];
   }
-  const Dim& batch = (*query)[0];
-  const Dim& heads = (*query)[1];
-  const Dim& queries = (*query)[2];
+  const Dim& batch = query[0];
+  const Dim& heads = query[1];
+  const Dim& queries = query[2];
   c.set(0, c.dtype(0),
-        c.rank(0) == 4 ? Shape{batch, heads, queries, (*value)[3]}
-                       : Shape{batch, queries, heads * (*value)[3]});
-  c.set(1, c.dtype(1), {batch, (*key)[1], total, (*key)[3]});
-  c.set(2, c.dtype(2), {batch, (*value)[1], total, (*value)[3]});
+        c.rank(0) == 4 ? Shape{batch, heads, queries, value[3]}
+                       : Shape{batch, queries, heads * value[3]});
+  c.set(1, c.dtype(1), {batch, key[1], total, key[3]});
+  c.set(2, c.dtype(2), {batch, value[1], total, value[3]});
   c.set(3, c.dtype(0), {batch, heads, queries, total});
   return {};
 }
@@ -60,12 +56,10 @@ Result<void> attention(InferContext& c) {
 Result<void> packed_attention(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
   if (auto checked = require_rank(c, 1, 2, 2); !checked) return checked;
-  const auto heads = c.required_integer("num_heads");
-  if (!heads) return tl::unexpected(heads.error());
+  const auto heads = TRY(c.required_integer("num_heads"));
   const auto sizes = c.attributes().integers("qkv_hidden_sizes");
   const Dim hidden = sizes.size() == 3 ? Dim(sizes[2]) : floor_div(c.shape(1)[1], 3);
-  const auto size = per_head(c, hidden, *heads);
-  if (!size) return tl::unexpected(size.error());
+  const auto size = TRY(per_head(c, hidden, heads));
   const Shape& x = c.shape(0);
   Dim total = x[1];
   if (c.has(4)) {
@@ -73,7 +67,7 @@ Result<void> packed_attention(InferContext& c) {
     total += c.shape(4)[3];
   }
   c.set(0, c.dtype(0), {x[0], x[1], hidden});
-  c.set(1, c.dtype(0), {2, x[0], *heads, total, *size});
+  c.set(1, c.dtype(0), {2, x[0], heads, total, size});
   return {};
 }
 
@@ -81,8 +75,7 @@ Result<void> packed_attention(InferContext& c) {
 // latter also as [batch, heads, keys, size].
 Result<void> multi_head_attention(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
-  const auto heads = c.required_integer("num_heads");
-  if (!heads) return tl::unexpected(heads.error());
+  TRY(c.required_integer("num_heads"));
   Shape out = c.shape(0);
   if (c.has(2)) {
     if (auto checked = require_rank(c, 2, 3, 4); !checked) return checked;

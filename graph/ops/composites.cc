@@ -2,6 +2,7 @@
 // config's layers become where ONNX has no operator for them.
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -51,10 +52,9 @@ Result<void> index(InferContext& c) {
 // i64[S] -> i32[groups]
 Result<void> group_offsets(InferContext& c) {
   if (auto checked = require_rank(c, 0, 1, 1); !checked) return checked;
-  const auto groups = c.required_integer("groups");
-  if (!groups) return tl::unexpected(groups.error());
-  if (*groups < 1) return c.fail("E247", "groups must be at least 1");
-  c.set(0, DType::kInt32, {Dim(*groups)});
+  const auto groups = TRY(c.required_integer("groups"));
+  if (groups < 1) return c.fail("E247", "groups must be at least 1");
+  c.set(0, DType::kInt32, {Dim(groups)});
   return {};
 }
 
@@ -113,13 +113,12 @@ Result<void> additive_scores(InferContext& c) {
 
 // Two halves along `axis`, one gating the other.
 Result<void> glu(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", -1), c.shape(0).size());
-  if (!axis) return tl::unexpected(axis.error());
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", -1), c.shape(0).size()));
   Shape out = c.shape(0);
-  const Dim half = floor_div(out[*axis], Dim(2));
-  if (auto same = require_equal(c, half + half, out[*axis], "two halves and the whole"); !same)
+  const Dim half = floor_div(out[axis], Dim(2));
+  if (auto same = require_equal(c, half + half, out[axis], "two halves and the whole"); !same)
     return same;
-  out[*axis] = half;
+  out[axis] = half;
   c.set(0, c.dtype(0), std::move(out));
   return {};
 }
@@ -157,7 +156,7 @@ Result<Stack> read_stack(InferContext& c) {
                   "directions 1 or 2");
   }
   if (!c.has(2)) return c.fail("E253", "input 2, the first recurrent weight, is missing");
-  if (auto checked = require_rank(c, 2, 2, 2); !checked) return tl::unexpected(checked.error());
+  TRY(require_rank(c, 2, 2, 2));
   stack.hidden = c.shape(2)[1];
   return stack;
 }
@@ -183,13 +182,12 @@ Result<void> recurrent_cell(InferContext& c) {
 
 Result<void> recurrent(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
-  const auto stack = read_stack(c);
-  if (!stack) return tl::unexpected(stack.error());
-  const Dim rows = stack->hidden * Dim(stack->gates);
-  const auto weights = static_cast<size_t>(4 * stack->layers * stack->directions);
+  const auto stack = TRY(read_stack(c));
+  const Dim rows = stack.hidden * Dim(stack.gates);
+  const auto weights = static_cast<size_t>(4 * stack.layers * stack.directions);
   for (size_t i = 1; i <= weights; i += 4) {
-    const bool first = i <= 4 * static_cast<size_t>(stack->directions);
-    const Dim in = first ? c.shape(0)[2] : stack->hidden * Dim(stack->directions);
+    const bool first = i <= 4 * static_cast<size_t>(stack.directions);
+    const Dim in = first ? c.shape(0)[2] : stack.hidden * Dim(stack.directions);
     if (c.has(i)) {
       if (auto checked = require_rank(c, i, 2, 2); !checked) return checked;
       if (auto same = require_equal(c, c.shape(i)[1], in, "input features"); !same) return same;
@@ -200,9 +198,9 @@ Result<void> recurrent(InferContext& c) {
     }
   }
   Shape y = c.shape(0);
-  y[2] = stack->hidden * Dim(stack->directions);
-  const Shape state{Dim(stack->layers * stack->directions), y[stack->batch_first ? 0 : 1],
-                    stack->hidden};
+  y[2] = stack.hidden * Dim(stack.directions);
+  const Shape state{Dim(stack.layers * stack.directions), y[stack.batch_first ? 0 : 1],
+                    stack.hidden};
   for (size_t i = weights + 1; i < c.inputs(); ++i) {
     if (!c.has(i)) continue;
     if (auto checked = require_rank(c, i, 3, 3); !checked) return checked;

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -36,12 +37,10 @@ Result<void> convolve(InferContext& c, size_t filter, std::optional<size_t> bias
     return same;
   }
   if (auto checked = check_bias(c, bias, w[0]); !checked) return checked;
-  auto windows = read_windows(c, x.size() - 2, {w.begin() + 2, w.end()});
-  if (!windows) return tl::unexpected(windows.error());
-  auto spatial = slide(c, *windows, {x.begin() + 2, x.end()}, false);
-  if (!spatial) return tl::unexpected(spatial.error());
+  auto windows = TRY(read_windows(c, x.size() - 2, {w.begin() + 2, w.end()}));
+  auto spatial = TRY(slide(c, windows, {x.begin() + 2, x.end()}, false));
   Shape shape{x[0], w[0]};
-  shape.insert(shape.end(), spatial->begin(), spatial->end());
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
   c.set(0, out, std::move(shape));
   return {};
 }
@@ -98,12 +97,10 @@ Result<void> conv_transpose(InferContext& c) {
   if (auto checked = check_group(c, group, x[1]); !checked) return checked;
   if (auto same = require_equal(c, x[1], w[0], "channels of input and filter"); !same) return same;
   if (auto checked = check_bias(c, 2, w[1] * Dim(group)); !checked) return checked;
-  auto windows = read_windows(c, x.size() - 2, {w.begin() + 2, w.end()});
-  if (!windows) return tl::unexpected(windows.error());
-  auto spatial = unslide(c, *windows, {x.begin() + 2, x.end()});
-  if (!spatial) return tl::unexpected(spatial.error());
+  auto windows = TRY(read_windows(c, x.size() - 2, {w.begin() + 2, w.end()}));
+  auto spatial = TRY(unslide(c, windows, {x.begin() + 2, x.end()}));
   Shape shape{x[0], w[1] * Dim(group)};
-  shape.insert(shape.end(), spatial->begin(), spatial->end());
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
   c.set(0, c.dtype(0), std::move(shape));
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -58,11 +59,10 @@ Result<void> constant_of_shape(InferContext& c) {
   if (!c.dims(0) || c.dims(0)->size() > kAnyRank) {
     return unknown_contents(c, 0, "the extents of the result");
   }
-  const auto dtype = dtype_attribute(c, "value_dtype", DType::kFloat32);
-  if (!dtype) return tl::unexpected(dtype.error());
+  const auto dtype = TRY(dtype_attribute(c, "value_dtype", DType::kFloat32));
   std::vector<Dim> extents = *c.dims(0);
   if (!is_of_shape(c.graph(), c.node().inputs[0])) rebatch_leading(c, extents);
-  c.set(0, *dtype, extents);
+  c.set(0, dtype, extents);
   const auto value = as_fraction(number_attribute(c.attributes(), "value").value_or(0));
   const auto small = small_shape(extents);
   if (!value || !small) return {};
@@ -103,9 +103,8 @@ Result<void> range(InferContext& c) {
 
 // Shaped like the input, typed by the attribute, else like the input.
 Result<void> typed_like(InferContext& c) {
-  const auto dtype = dtype_attribute(c, "dtype", c.dtype(0));
-  if (!dtype) return tl::unexpected(dtype.error());
-  c.set(0, *dtype, c.shape(0));
+  const auto dtype = TRY(dtype_attribute(c, "dtype", c.dtype(0)));
+  c.set(0, dtype, c.shape(0));
   return {};
 }
 
@@ -118,20 +117,18 @@ Result<void> random(InferContext& c) {
   if (!c.attributes().get<std::vector<int64_t>>("shape")) {
     return c.fail("E247", "attribute 'shape' is missing or not a list of whole numbers");
   }
-  const auto dtype = dtype_attribute(c, "dtype", DType::kFloat32);
-  if (!dtype) return tl::unexpected(dtype.error());
+  const auto dtype = TRY(dtype_attribute(c, "dtype", DType::kFloat32));
   const auto extents = c.attributes().integers("shape");
   std::vector<Dim> shape(extents.begin(), extents.end());
   rebatch_leading(c, shape);
-  c.set(0, *dtype, std::move(shape));
+  c.set(0, dtype, std::move(shape));
   return {};
 }
 
 Result<void> multinomial(InferContext& c) {
   if (auto checked = require_rank(c, 0, 2, 2); !checked) return checked;
-  const auto dtype = dtype_attribute(c, "dtype", DType::kInt32);
-  if (!dtype) return tl::unexpected(dtype.error());
-  c.set(0, *dtype, {c.shape(0)[0], c.attributes().integer("sample_size", 1)});
+  const auto dtype = TRY(dtype_attribute(c, "dtype", DType::kInt32));
+  c.set(0, dtype, {c.shape(0)[0], c.attributes().integer("sample_size", 1)});
   return {};
 }
 

@@ -1,5 +1,6 @@
 // Functions and losses of two tensors that PyTorch runs as one operator and exporters write in
 // pieces: recover() puts them together.
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -54,11 +55,10 @@ Result<void> distances(InferContext& c) {
   const Shape& a = c.shape(0);
   const Shape& b = c.shape(1);
   if (auto same = require_equal(c, a.back(), b.back(), "places of the points"); !same) return same;
-  auto batch = broadcast_two(c, Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
-  if (!batch) return tl::unexpected(batch.error());
-  batch->push_back(a[a.size() - 2]);
-  batch->push_back(b[b.size() - 2]);
-  c.set(0, c.dtype(0), std::move(*batch));
+  auto batch = TRY(broadcast_two(c, Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2)));
+  batch.push_back(a[a.size() - 2]);
+  batch.push_back(b[b.size() - 2]);
+  c.set(0, c.dtype(0), std::move(batch));
   return {};
 }
 

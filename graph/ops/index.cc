@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -33,10 +34,9 @@ void follow_gather(InferContext& c) {
 }
 
 Result<void> gather(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
   Shape shape = c.shape(0);
-  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
+  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
   const Shape& indices = c.shape(1);
   shape.insert(shape.erase(at), indices.begin(), indices.end());
   c.set(0, c.dtype(0), std::move(shape));
@@ -46,8 +46,7 @@ Result<void> gather(InferContext& c) {
 
 // Shaped like the indices, which have the data's rank.
 Result<void> gather_elements(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
   if (auto checked = require_rank(c, 1, c.rank(0), c.rank(0)); !checked) return checked;
   c.set(0, c.dtype(0), c.shape(1));
   return {};
@@ -89,8 +88,7 @@ void follow_scatter(InferContext& c) {
 }
 
 Result<void> scatter_elements(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
   if (auto checked = require_rank(c, 1, c.rank(0), c.rank(0)); !checked) return checked;
   if (auto shaped = like_first(c); !shaped) return shaped;
   if (c.attributes().string("reduction", "none") == "none") follow_scatter(c);
@@ -124,13 +122,12 @@ void follow_one_hot(InferContext& c, int64_t classes) {
 Result<void> one_hot(InferContext& c) {
   const auto depth = known(c, 1);
   if (!depth || depth->size() != 1) return unknown_contents(c, 1, "the number of classes");
-  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0) + 1);
-  if (!axis) return tl::unexpected(axis.error());
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", -1), c.rank(0) + 1));
   Shape shape = c.shape(0);
   const Dim classes = floor_div(depth->front().over, depth->front().under);
-  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), classes);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), classes);
   c.set(0, c.dtype(2), std::move(shape));
-  if (*axis == c.rank(0)) follow_one_hot(c, classes.constant().value_or(0));
+  if (axis == c.rank(0)) follow_one_hot(c, classes.constant().value_or(0));
   return {};
 }
 
@@ -154,21 +151,20 @@ Result<void> nonzero(InferContext& c) {
 
 // k is an attribute before opset 10.
 Result<void> top_k(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", -1), c.rank(0)));
   Shape shape = c.shape(0);
   if (!c.has(1)) {
     const auto k = c.required_integer("k");
     if (!k) return tl::unexpected(k.error());
-    shape[*axis] = *k;
+    shape[axis] = *k;
   } else if (const auto k = known(c, 1); k && k->size() == 1) {
-    shape[*axis] = k->front().over;
+    shape[axis] = k->front().over;
   } else {
     warn_bound(c, "the number of largest elements");
   }
-  if (!c.decider().at_most(shape[*axis], c.shape(0)[*axis])) {
-    return c.fail("E246", fmt::format("the {} largest of {} elements", shape[*axis].text(),
-                                      c.shape(0)[*axis].text()));
+  if (!c.decider().at_most(shape[axis], c.shape(0)[axis])) {
+    return c.fail("E246", fmt::format("the {} largest of {} elements", shape[axis].text(),
+                                      c.shape(0)[axis].text()));
   }
   c.set(1, DType::kInt64, shape);
   c.set(0, c.dtype(0), std::move(shape));
@@ -180,10 +176,9 @@ Result<void> unique(InferContext& c) {
   Shape values{elements(c.shape(0))};
   Dim most = values[0];
   if (c.attributes().has("axis")) {
-    const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-    if (!axis) return tl::unexpected(axis.error());
+    const auto axis = TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
     values = c.shape(0);
-    most = values[*axis];
+    most = values[axis];
   }
   warn_bound(c, "the number of unique elements");
   c.set(0, c.dtype(0), std::move(values));
@@ -196,10 +191,9 @@ Result<void> compress(InferContext& c) {
   const Dim& condition = c.shape(1)[0];
   Shape shape;
   if (c.attributes().has("axis")) {
-    const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-    if (!axis) return tl::unexpected(axis.error());
+    const auto axis = TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
     shape = c.shape(0);
-    shape[*axis] = min(shape[*axis], condition);
+    shape[axis] = min(shape[axis], condition);
   } else {
     shape = {min(elements(c.shape(0)), condition)};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/base/try.h"
 #include "graph/ops/einsum_equation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -31,9 +32,8 @@ Result<Shape> product_shape(InferContext& c, Shape a, Shape b) {
 }
 
 Result<void> matmul_of(InferContext& c, size_t right, DType out) {
-  auto shape = product_shape(c, c.shape(0), c.shape(right));
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, out, std::move(*shape));
+  auto shape = TRY(product_shape(c, c.shape(0), c.shape(right)));
+  c.set(0, out, std::move(shape));
   return {};
 }
 
@@ -50,9 +50,8 @@ Result<void> fused_matmul(InferContext& c) {
     return shape;
   };
   auto shape =
-      product_shape(c, turned(0, "transA", "transBatchA"), turned(1, "transB", "transBatchB"));
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, c.dtype(0), std::move(*shape));
+      TRY(product_shape(c, turned(0, "transA", "transBatchA"), turned(1, "transB", "transBatchB")));
+  c.set(0, c.dtype(0), std::move(shape));
   return {};
 }
 
@@ -65,9 +64,8 @@ Result<void> gemm(InferContext& c) {
   if (!same) return same;
   const Shape out{c.shape(0)[a], c.shape(1)[1 - b]};
   if (c.has(2)) {
-    const auto sum = broadcast_two(c, out, c.shape(2));
-    if (!sum) return tl::unexpected(sum.error());
-    if (sum->size() != 2) return c.fail("E251", "the bias has more dimensions than the product");
+    const auto sum = TRY(broadcast_two(c, out, c.shape(2)));
+    if (sum.size() != 2) return c.fail("E251", "the bias has more dimensions than the product");
   }
   c.set(0, c.dtype(0), out);
   return {};
@@ -93,9 +91,8 @@ Result<void> einsum(InferContext& c) {
     for (size_t d = 0; d < labels->size(); ++d) {
       const auto [at, fresh] = extents.try_emplace((*labels)[d], c.shape(i)[d]);
       if (fresh) continue;
-      const auto joined = broadcast_two(c, {at->second}, {c.shape(i)[d]});
-      if (!joined) return tl::unexpected(joined.error());
-      at->second = joined->front();
+      const auto joined = TRY(broadcast_two(c, {at->second}, {c.shape(i)[d]}));
+      at->second = joined.front();
     }
     spelled.push_back(*labels);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -41,13 +42,12 @@ Result<std::vector<Dim>> reshape_target(InferContext& c) {
 }
 
 Result<void> reshape(InferContext& c) {
-  auto target = reshape_target(c);
-  if (!target) return tl::unexpected(target.error());
-  *target = stretch_target(c, c.shape(0), std::move(*target));
+  auto target = TRY(reshape_target(c));
+  target = stretch_target(c, c.shape(0), std::move(target));
   const Dim all = elements(c.shape(0));
   Dim rest = 1;
   Dim* open = nullptr;
-  for (Dim& d : *target) {
+  for (Dim& d : target) {
     if (d == Dim(-1)) {
       open = &d;
     } else {
@@ -57,9 +57,9 @@ Result<void> reshape(InferContext& c) {
   if (open && c.decider().at_most(1, rest)) *open = floor_div(all, rest);
   if (!c.decider().equal(open ? *open * rest : rest, all)) {
     return c.fail("E250", fmt::format("{} has {} elements, which do not fill {}", text(c.shape(0)),
-                                      all.text(), text(*target)));
+                                      all.text(), text(target)));
   }
-  c.set(0, c.dtype(0), std::move(*target));
+  c.set(0, c.dtype(0), std::move(target));
   follow_same(c);
   return {};
 }
@@ -81,17 +81,16 @@ Result<void> transpose(InferContext& c) {
   if (perm.empty()) {
     for (size_t i = rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
   }
-  const auto axes = normalized_axes(c, perm, rank);
-  if (!axes) return tl::unexpected(axes.error());
-  if (axes->size() != rank) return c.fail("E248", "'perm' does not name every axis once");
-  if (c.attributes().has("perm")) c.set_plain("perm", *axes);
+  const auto axes = TRY(normalized_axes(c, perm, rank));
+  if (axes.size() != rank) return c.fail("E248", "'perm' does not name every axis once");
+  if (c.attributes().has("perm")) c.set_plain("perm", axes);
   Shape shape;
-  for (const size_t axis : *axes) shape.push_back(c.shape(0)[axis]);
+  for (const size_t axis : axes) shape.push_back(c.shape(0)[axis]);
   c.set(0, c.dtype(0), std::move(shape));
   if (const auto from = small_shape(c.shape(0))) {
     follow_moved(c, 0, 0, [&](const Index& index) {
       Index source(rank, 0);
-      for (size_t i = 0; i < rank; ++i) source[(*axes)[i]] = index[i];
+      for (size_t i = 0; i < rank; ++i) source[axes[i]] = index[i];
       return flat_index(source, *from);
     });
   }
@@ -121,9 +120,8 @@ Result<void> expand(InferContext& c) {
     if (d == Dim(-1)) d = 1;  // exporters write PyTorch's "keep" so
   }
   rebatch_expanded(c, target);
-  auto shape = broadcast_two(c, c.shape(0), target);
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, c.dtype(0), std::move(*shape));
+  auto shape = TRY(broadcast_two(c, c.shape(0), target));
+  c.set(0, c.dtype(0), std::move(shape));
   follow_repeated(c);
   return {};
 }
@@ -145,14 +143,12 @@ Result<void> tile(InferContext& c) {
 }
 
 Result<void> squeeze(InferContext& c) {
-  const auto given = axes_argument(c, 1);
-  if (!given) return tl::unexpected(given.error());
+  const auto given = TRY(axes_argument(c, 1));
   const size_t rank = c.rank(0);
   std::vector<bool> gone(rank, false);
-  if (*given) {
-    const auto axes = normalized_axes(c, **given, rank);
-    if (!axes) return tl::unexpected(axes.error());
-    for (const size_t axis : *axes) {
+  if (given) {
+    const auto axes = TRY(normalized_axes(c, *given, rank));
+    for (const size_t axis : axes) {
       if (!c.decider().is_one(c.shape(0)[axis])) {
         // torch.squeeze(x, axis) leaves such an axis; PyTorch's exporter writes a Squeeze all the
         // same, of which ONNX forbids it.
@@ -175,16 +171,14 @@ Result<void> squeeze(InferContext& c) {
 }
 
 Result<void> unsqueeze(InferContext& c) {
-  const auto given = axes_argument(c, 1);
-  if (!given) return tl::unexpected(given.error());
-  if (!*given) return c.fail("E247", "the axes are missing");
-  const size_t rank = c.rank(0) + (*given)->size();
-  if (rank > kAnyRank) return c.fail("E248", fmt::format("{} axes", (*given)->size()));
-  const auto axes = normalized_axes(c, **given, rank);
-  if (!axes) return tl::unexpected(axes.error());
+  const auto given = TRY(axes_argument(c, 1));
+  if (!given) return c.fail("E247", "the axes are missing");
+  const size_t rank = c.rank(0) + given->size();
+  if (rank > kAnyRank) return c.fail("E248", fmt::format("{} axes", given->size()));
+  const auto axes = TRY(normalized_axes(c, *given, rank));
   Shape shape;
   for (size_t i = 0, next = 0; i < rank; ++i) {
-    const bool fresh = std::find(axes->begin(), axes->end(), i) != axes->end();
+    const bool fresh = std::find(axes.begin(), axes.end(), i) != axes.end();
     shape.push_back(fresh ? Dim(1) : c.shape(0)[next++]);
   }
   c.set(0, c.dtype(0), std::move(shape));
@@ -193,7 +187,7 @@ Result<void> unsqueeze(InferContext& c) {
 }
 
 Result<int64_t> blocksize(InferContext& c) {
-  if (auto checked = require_rank(c, 0, 4, 4); !checked) return tl::unexpected(checked.error());
+  TRY(require_rank(c, 0, 4, 4));
   auto size = c.required_integer("blocksize");
   if (size && *size < 1) return c.fail("E246", fmt::format("blocksize is {}", *size));
   return size;
@@ -207,26 +201,21 @@ Result<Dim> divided(InferContext& c, const Dim& d, const Dim& by) {
 }
 
 Result<void> depth_to_space(InferContext& c) {
-  const auto size = blocksize(c);
-  if (!size) return tl::unexpected(size.error());
+  const auto size = TRY(blocksize(c));
   const Shape& x = c.shape(0);
-  const Dim block = *size;
-  const auto channels = divided(c, x[1], block * block);
-  if (!channels) return tl::unexpected(channels.error());
-  c.set(0, c.dtype(0), {x[0], *channels, x[2] * block, x[3] * block});
+  const Dim block = size;
+  const auto channels = TRY(divided(c, x[1], block * block));
+  c.set(0, c.dtype(0), {x[0], channels, x[2] * block, x[3] * block});
   return {};
 }
 
 Result<void> space_to_depth(InferContext& c) {
-  const auto size = blocksize(c);
-  if (!size) return tl::unexpected(size.error());
+  const auto size = TRY(blocksize(c));
   const Shape& x = c.shape(0);
-  const Dim block = *size;
-  const auto height = divided(c, x[2], block);
-  if (!height) return tl::unexpected(height.error());
-  const auto width = divided(c, x[3], block);
-  if (!width) return tl::unexpected(width.error());
-  c.set(0, c.dtype(0), {x[0], x[1] * block * block, *height, *width});
+  const Dim block = size;
+  const auto height = TRY(divided(c, x[2], block));
+  const auto width = TRY(divided(c, x[3], block));
+  c.set(0, c.dtype(0), {x[0], x[1] * block * block, height, width});
   return {};
 }
 

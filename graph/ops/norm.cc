@@ -1,6 +1,7 @@
 // Normalisations.
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -40,40 +41,34 @@ Result<void> instance_norm(InferContext& c) {
 
 Result<void> group_norm(InferContext& c) {
   if (auto checked = require_rank(c, 0, 2); !checked) return checked;
-  const auto groups = c.required_integer("num_groups");
-  if (!groups) return tl::unexpected(groups.error());
-  if (*groups < 1) return c.fail("E245", fmt::format("num_groups is {}", *groups));
+  const auto groups = TRY(c.required_integer("num_groups"));
+  if (groups < 1) return c.fail("E245", fmt::format("num_groups is {}", groups));
   const Dim channels = channels_of(c);
-  if (!c.decider().equal(floor_div(channels, *groups) * Dim(*groups), channels)) {
+  if (!c.decider().equal(floor_div(channels, groups) * Dim(groups), channels)) {
     return c.fail("E245",
-                  fmt::format("{} groups do not divide {} channels", *groups, channels.text()));
+                  fmt::format("{} groups do not divide {} channels", groups, channels.text()));
   }
   return like_first(c);
 }
 
 // Normalises from `axis` on; mean and inverse deviation keep the leading extents.
 Result<void> layer_norm(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
-  const auto scaled = broadcast_two(c, c.shape(0), c.shape(1));
-  if (!scaled) return tl::unexpected(scaled.error());
-  if (scaled->size() != c.rank(0))
-    return c.fail("E251", "the scale has more dimensions than input");
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", -1), c.rank(0)));
+  const auto scaled = TRY(broadcast_two(c, c.shape(0), c.shape(1)));
+  if (scaled.size() != c.rank(0)) return c.fail("E251", "the scale has more dimensions than input");
   Shape statistics = c.shape(0);
-  for (size_t i = *axis; i < statistics.size(); ++i) statistics[i] = 1;
-  const auto stash = dtype_attribute(
-      c, "stash_type", c.node().op == "LayerNormalization" ? DType::kFloat32 : c.dtype(0));
-  if (!stash) return tl::unexpected(stash.error());
+  for (size_t i = axis; i < statistics.size(); ++i) statistics[i] = 1;
+  const auto stash = TRY(dtype_attribute(
+      c, "stash_type", c.node().op == "LayerNormalization" ? DType::kFloat32 : c.dtype(0)));
   c.set(0, c.dtype(0), c.shape(0));
-  for (size_t i = 1; i < c.outputs(); ++i) c.set(i, *stash, statistics);
+  for (size_t i = 1; i < c.outputs(); ++i) c.set(i, stash, statistics);
   return {};
 }
 
 // y, mean, inverse deviation, and the sum of input and skip.
 Result<void> skip_layer_norm(InferContext& c) {
   if (auto checked = require_rank(c, 0, 2, 3); !checked) return checked;
-  const auto sum = broadcast_two(c, c.shape(0), c.shape(1));
-  if (!sum) return tl::unexpected(sum.error());
+  TRY(broadcast_two(c, c.shape(0), c.shape(1)));
   Shape statistics = c.shape(0);
   statistics.back() = 1;
   c.set(0, c.dtype(0), c.shape(0));
@@ -97,23 +92,20 @@ Result<void> embed_layer_norm(InferContext& c) {
 
 Result<void> local_response(InferContext& c) {
   if (auto checked = require_rank(c, 0, 2); !checked) return checked;
-  const auto size = c.required_integer("size");
-  if (!size) return tl::unexpected(size.error());
-  if (*size < 1) return c.fail("E241", fmt::format("attribute 'size' is {}", *size));
+  const auto size = TRY(c.required_integer("size"));
+  if (size < 1) return c.fail("E241", fmt::format("attribute 'size' is {}", size));
   return like_first(c);
 }
 
 Result<void> lp_norm(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", -1), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  TRY(c.axis(c.attributes().integer("axis", -1), c.rank(0)));
   return like_first(c);
 }
 
 Result<void> mean_variance(InferContext& c) {
   const std::vector<int64_t> axes =
       c.attributes().has("axes") ? c.attributes().integers("axes") : std::vector<int64_t>{0, 2, 3};
-  const auto plain = normalized_axes(c, axes, c.rank(0));
-  if (!plain) return tl::unexpected(plain.error());
+  TRY(normalized_axes(c, axes, c.rank(0)));
   return like_first(c);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -63,10 +64,9 @@ void follow_cast(InferContext& c, DType to) {
 
 Result<void> cast(InferContext& c) {
   if (!c.attributes().has("to")) return c.fail("E247", "attribute 'to' is missing");
-  const auto to = dtype_attribute(c, "to", DType::kUndefined);
-  if (!to) return tl::unexpected(to.error());
-  c.set(0, *to, c.shape(0));
-  follow_cast(c, *to);
+  const auto to = TRY(dtype_attribute(c, "to", DType::kUndefined));
+  c.set(0, to, c.shape(0));
+  follow_cast(c, to);
   return {};
 }
 
@@ -104,9 +104,8 @@ void follow_where(InferContext& c) {
 }
 
 Result<void> where(InferContext& c) {
-  auto shape = broadcast_inputs(c);
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, c.dtype(1), std::move(*shape));
+  auto shape = TRY(broadcast_inputs(c));
+  c.set(0, c.dtype(1), std::move(shape));
   follow_where(c);
   return {};
 }

@@ -1,4 +1,5 @@
 // Pooling, plain, global and over regions.
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -16,13 +17,11 @@ Shape with_spatial(const Shape& x, const Shape& spatial) {
 Result<void> pool(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3); !checked) return checked;
   const Shape& x = c.shape(0);
-  const auto windows = read_windows(c, x.size() - 2);
-  if (!windows) return tl::unexpected(windows.error());
+  const auto windows = TRY(read_windows(c, x.size() - 2));
   const bool ceil_mode = c.attributes().integer("ceil_mode", 0) != 0;
-  const auto spatial = slide(c, *windows, {x.begin() + 2, x.end()}, ceil_mode);
-  if (!spatial) return tl::unexpected(spatial.error());
-  c.set(1, DType::kInt64, with_spatial(x, *spatial));  // MaxPool's indices
-  c.set(0, c.dtype(0), with_spatial(x, *spatial));
+  const auto spatial = TRY(slide(c, windows, {x.begin() + 2, x.end()}, ceil_mode));
+  c.set(1, DType::kInt64, with_spatial(x, spatial));  // MaxPool's indices
+  c.set(0, c.dtype(0), with_spatial(x, spatial));
   return {};
 }
 
@@ -36,8 +35,7 @@ Result<void> global_pool(InferContext& c) {
 Result<void> max_unpool(InferContext& c) {
   if (auto checked = require_rank(c, 0, 3); !checked) return checked;
   const Shape& x = c.shape(0);
-  const auto windows = read_windows(c, x.size() - 2);
-  if (!windows) return tl::unexpected(windows.error());
+  const auto windows = TRY(read_windows(c, x.size() - 2));
   if (c.has(2)) {
     const auto* given = c.dims(2);
     if (!given || given->size() != x.size()) return unknown_contents(c, 2, "the output's extents");
@@ -46,8 +44,8 @@ Result<void> max_unpool(InferContext& c) {
   }
   Shape spatial;
   for (size_t i = 0; i + 2 < x.size(); ++i) {
-    const Dim cut = Dim(windows->pads[i]) + windows->pads[x.size() - 2 + i];
-    spatial.push_back((x[i + 2] - 1) * Dim(windows->strides[i]) + windows->kernel[i] - cut);
+    const Dim cut = Dim(windows.pads[i]) + windows.pads[x.size() - 2 + i];
+    spatial.push_back((x[i + 2] - 1) * Dim(windows.strides[i]) + windows.kernel[i] - cut);
   }
   c.set(0, c.dtype(0), with_spatial(x, spatial));
   return {};

@@ -1,4 +1,5 @@
 // Quantisation. The products of quantised operands stand with their families.
+#include "graph/base/try.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/rules.h"
@@ -8,18 +9,16 @@ namespace {
 
 // Typed like the zero point, else by the attribute, else unsigned bytes.
 Result<void> quantize_linear(InferContext& c) {
-  const auto asked = dtype_attribute(c, "output_dtype", DType::kUint8);
-  if (!asked) return tl::unexpected(asked.error());
-  const DType otherwise = *asked == DType::kUndefined ? DType::kUint8 : *asked;
+  const auto asked = TRY(dtype_attribute(c, "output_dtype", DType::kUint8));
+  const DType otherwise = asked == DType::kUndefined ? DType::kUint8 : asked;
   c.set(0, c.has(2) ? c.dtype(2) : otherwise, c.shape(0));
   return {};
 }
 
 // Typed by the attribute, else like the scale.
 Result<void> dequantize_linear(InferContext& c) {
-  const auto asked = dtype_attribute(c, "output_dtype", c.dtype(1));
-  if (!asked) return tl::unexpected(asked.error());
-  c.set(0, *asked == DType::kUndefined ? c.dtype(1) : *asked, c.shape(0));
+  const auto asked = TRY(dtype_attribute(c, "output_dtype", c.dtype(1)));
+  c.set(0, asked == DType::kUndefined ? c.dtype(1) : asked, c.shape(0));
   return {};
 }
 
@@ -32,9 +31,8 @@ Result<void> dynamic_quantize_linear(InferContext& c) {
 
 // a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
 Result<void> quantized_binary(InferContext& c) {
-  auto shape = broadcast_two(c, c.shape(0), c.shape(3));
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, c.dtype(0), std::move(*shape));
+  auto shape = TRY(broadcast_two(c, c.shape(0), c.shape(3)));
+  c.set(0, c.dtype(0), std::move(shape));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Reductions along axes, and running sums.
 #include <algorithm>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -13,13 +14,11 @@ namespace {
 // means all, unless noop_with_empty_axes.
 Result<void> reduce_over(InferContext& c, const Shape& whole, size_t axes_input) {
   const size_t rank = whole.size();
-  const auto given = axes_argument(c, axes_input);
-  if (!given) return tl::unexpected(given.error());
+  const auto given = TRY(axes_argument(c, axes_input));
   std::vector<bool> reduced(rank, false);
-  if (*given && !(*given)->empty()) {
-    const auto axes = normalized_axes(c, **given, rank);
-    if (!axes) return tl::unexpected(axes.error());
-    for (const size_t axis : *axes) reduced[axis] = true;
+  if (given && !given->empty()) {
+    const auto axes = TRY(normalized_axes(c, *given, rank));
+    for (const size_t axis : axes) reduced[axis] = true;
   } else if (c.attributes().integer("noop_with_empty_axes", 0) == 0) {
     reduced.assign(rank, true);
   }
@@ -61,13 +60,12 @@ Result<void> followed_reduce(InferContext& c) {
 }
 
 Result<void> arg_extremum(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
   Shape shape = c.shape(0);
   if (c.attributes().integer("keepdims", 1) != 0) {
-    shape[*axis] = 1;
+    shape[axis] = 1;
   } else {
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   }
   c.set(0, DType::kInt64, std::move(shape));
   return {};

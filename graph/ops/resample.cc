@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -79,16 +80,15 @@ Result<void> resize_by(InferContext& c, size_t input, const std::vector<size_t>&
 
 // Inputs: x, scales in opset 10; x, region, scales, sizes since 11, of which one of the last two.
 Result<void> resize(InferContext& c) {
-  const auto axes = resized_axes(c);
-  if (!axes) return tl::unexpected(axes.error());
-  if (c.opset() < 11) return c.has(1) ? resize_by(c, 1, *axes) : c.fail("E253", "no scales");
+  const auto axes = TRY(resized_axes(c));
+  if (c.opset() < 11) return c.has(1) ? resize_by(c, 1, axes) : c.fail("E253", "no scales");
   const bool has_sizes = c.has(3) && !(elements(c.shape(3)) == Dim(0));
   if (has_sizes) {
     if (!c.dims(3)) return unknown_contents(c, 3, "the sizes");
-    return size_extents(c, *axes, *c.dims(3));
+    return size_extents(c, axes, *c.dims(3));
   }
   if (!c.has(2)) return c.fail("E253", "neither scales nor sizes");
-  return resize_by(c, 2, *axes);
+  return resize_by(c, 2, axes);
 }
 
 Result<void> upsample(InferContext& c) {
@@ -128,13 +128,12 @@ Result<void> affine_grid(InferContext& c) {
 }
 
 Result<void> center_crop_pad(InferContext& c) {
-  const auto axes = resized_axes(c);
-  if (!axes) return tl::unexpected(axes.error());
+  const auto axes = TRY(resized_axes(c));
   const auto* size = c.dims(1);
   if (!size) return unknown_contents(c, 1, "the extents");
-  if (size->size() != axes->size()) return c.fail("E246", "extents and axes differ in length");
+  if (size->size() != axes.size()) return c.fail("E246", "extents and axes differ in length");
   Shape shape = c.shape(0);
-  for (size_t i = 0; i < axes->size(); ++i) shape[(*axes)[i]] = (*size)[i];
+  for (size_t i = 0; i < axes.size(); ++i) shape[axes[i]] = (*size)[i];
   c.set(0, c.dtype(0), std::move(shape));
   return {};
 }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/ops/static_batch.h"
 
 namespace plimsoll::ops {
@@ -177,12 +178,11 @@ Result<std::vector<size_t>> normalized_axes(InferContext& c, std::span<const int
                                             size_t rank) {
   std::vector<size_t> plain;
   for (const int64_t axis : axes) {
-    const auto at = c.axis(axis, rank);
-    if (!at) return tl::unexpected(at.error());
-    if (std::find(plain.begin(), plain.end(), *at) != plain.end()) {
+    const auto at = TRY(c.axis(axis, rank));
+    if (std::find(plain.begin(), plain.end(), at) != plain.end()) {
       return c.fail("E248", fmt::format("axis {} is named twice", axis));
     }
-    plain.push_back(*at);
+    plain.push_back(at);
   }
   return plain;
 }
@@ -243,16 +243,14 @@ Result<void> like_first(InferContext& c) {
 }
 
 Result<void> broadcast_rule(InferContext& c) {
-  auto shape = broadcast_inputs(c);
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, c.dtype(0), std::move(*shape));
+  auto shape = TRY(broadcast_inputs(c));
+  c.set(0, c.dtype(0), std::move(shape));
   return {};
 }
 
 Result<void> compare_rule(InferContext& c) {
-  auto shape = broadcast_inputs(c);
-  if (!shape) return tl::unexpected(shape.error());
-  c.set(0, DType::kBool, std::move(*shape));
+  auto shape = TRY(broadcast_inputs(c));
+  c.set(0, DType::kBool, std::move(shape));
   return {};
 }
 

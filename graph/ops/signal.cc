@@ -1,6 +1,7 @@
 // Fourier transforms and what speech models put around them.
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -23,22 +24,17 @@ Dim bins(InferContext& c, const Dim& length, int64_t onesided_default) {
 }
 
 Result<void> window(InferContext& c) {
-  const auto size = number(c, 0, "the window's size");
-  if (!size) return tl::unexpected(size.error());
-  const auto dtype = dtype_attribute(c, "output_datatype", DType::kFloat32);
-  if (!dtype) return tl::unexpected(dtype.error());
-  c.set(0, *dtype, {*size});
+  const auto size = TRY(number(c, 0, "the window's size"));
+  const auto dtype = TRY(dtype_attribute(c, "output_datatype", DType::kFloat32));
+  c.set(0, dtype, {size});
   return {};
 }
 
 Result<void> mel_weights(InferContext& c) {
-  const auto mel_bins = number(c, 0, "the number of mel bins");
-  if (!mel_bins) return tl::unexpected(mel_bins.error());
-  const auto length = number(c, 1, "the transform's length");
-  if (!length) return tl::unexpected(length.error());
-  const auto dtype = dtype_attribute(c, "output_datatype", DType::kFloat32);
-  if (!dtype) return tl::unexpected(dtype.error());
-  c.set(0, *dtype, {floor_div(*length, 2) + 1, *mel_bins});
+  const auto mel_bins = TRY(number(c, 0, "the number of mel bins"));
+  const auto length = TRY(number(c, 1, "the transform's length"));
+  const auto dtype = TRY(dtype_attribute(c, "output_datatype", DType::kFloat32));
+  c.set(0, dtype, {floor_div(length, 2) + 1, mel_bins});
   return {};
 }
 
@@ -52,19 +48,17 @@ Result<void> dft(InferContext& c) {
     if (!given || given->size() != 1) return unknown_contents(c, 2, "the axis");
     axis = given->front();
   }
-  const auto at = c.axis(axis, c.rank(0));
-  if (!at) return tl::unexpected(at.error());
+  const auto at = TRY(c.axis(axis, c.rank(0)));
   Shape shape = c.shape(0);
   if (c.has(1)) {
-    const auto length = number(c, 1, "the transform's length");
-    if (!length) return tl::unexpected(length.error());
-    shape[*at] = *length;
+    const auto length = TRY(number(c, 1, "the transform's length"));
+    shape[at] = length;
   }
   const bool inverse = c.attributes().integer("inverse", 0) != 0;
   const bool onesided = c.attributes().integer("onesided", 0) != 0;
   // Half a spectrum of n bins comes from a signal of 2 (n - 1).
-  if (inverse && onesided && !c.has(1)) shape[*at] = (shape[*at] - 1) * Dim(2);
-  if (!inverse) shape[*at] = bins(c, shape[*at], 0);
+  if (inverse && onesided && !c.has(1)) shape[at] = (shape[at] - 1) * Dim(2);
+  if (!inverse) shape[at] = bins(c, shape[at], 0);
   shape.back() = inverse && onesided ? 1 : 2;
   c.set(0, c.dtype(0), std::move(shape));
   return {};
@@ -73,24 +67,22 @@ Result<void> dft(InferContext& c) {
 // signal [batch, length, 1 or 2], step, window, frame length -> [batch, frames, bins, 2]
 Result<void> stft(InferContext& c) {
   if (auto checked = require_rank(c, 0, 2, 3); !checked) return checked;
-  const auto step = number(c, 1, "the frame step");
-  if (!step) return tl::unexpected(step.error());
+  const auto step = TRY(number(c, 1, "the frame step"));
   Dim length;
   if (c.has(3)) {
-    const auto given = number(c, 3, "the frame length");
-    if (!given) return tl::unexpected(given.error());
-    length = *given;
+    const auto given = TRY(number(c, 3, "the frame length"));
+    length = given;
   } else if (c.has(2) && c.rank(2) == 1) {
     length = c.shape(2)[0];
   } else {
     return c.fail("E253", "neither a window nor a frame length");
   }
   const Shape& signal = c.shape(0);
-  if (!c.decider().at_most(1, *step) || !c.decider().at_most(length, signal[1])) {
+  if (!c.decider().at_most(1, step) || !c.decider().at_most(length, signal[1])) {
     return c.fail("E241", fmt::format("frames of {} every {} from a signal of {}", length.text(),
-                                      step->text(), signal[1].text()));
+                                      step.text(), signal[1].text()));
   }
-  const Dim frames = floor_div(signal[1] - length, *step) + 1;
+  const Dim frames = floor_div(signal[1] - length, step) + 1;
   c.set(0, c.dtype(0), {signal[0], frames, bins(c, length, 1), 2});
   return {};
 }

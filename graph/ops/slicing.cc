@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/base/try.h"
 #include "graph/ops/data_propagation.h"
 #include "graph/ops/families.h"
 #include "graph/ops/lowerings.h"
@@ -27,15 +28,14 @@ void follow_joined(InferContext& c) {
 
 Result<void> concat(InferContext& c) {
   const int64_t given = c.attributes().integer("axis", 1);  // no default since opset 4
-  const auto axis = c.axis(given, c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
+  const auto axis = TRY(c.axis(given, c.rank(0)));
   Shape shape = c.shape(0);
   for (size_t i = 1; i < c.inputs(); ++i) {
     if (!c.has(i)) continue;
     if (auto checked = require_rank(c, i, shape.size(), shape.size()); !checked) return checked;
     const auto [sum, part] = rebatch_operands(c, shape, c.shape(i));
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (d == *axis) {
+      if (d == axis) {
         shape[d] += c.shape(i)[d];
         continue;
       }
@@ -70,27 +70,25 @@ Result<std::vector<Dim>> split_lengths(InferContext& c, const Dim& whole) {
 }
 
 Result<void> split(InferContext& c) {
-  const auto axis = c.axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return tl::unexpected(axis.error());
-  const Dim whole = c.shape(0)[*axis];
-  const auto lengths = split_lengths(c, whole);
-  if (!lengths) return tl::unexpected(lengths.error());
-  if (lengths->size() != c.outputs()) {
-    return c.fail("E246", fmt::format("{} parts for {} outputs", lengths->size(), c.outputs()));
+  const auto axis = TRY(c.axis(c.attributes().integer("axis", 0), c.rank(0)));
+  const Dim whole = c.shape(0)[axis];
+  const auto lengths = TRY(split_lengths(c, whole));
+  if (lengths.size() != c.outputs()) {
+    return c.fail("E246", fmt::format("{} parts for {} outputs", lengths.size(), c.outputs()));
   }
   Dim total;
-  for (const Dim& length : *lengths) total += length;
+  for (const Dim& length : lengths) total += length;
   if (auto same = require_equal(c, total, whole, "sum of the parts and the whole"); !same) {
     return same;
   }
   size_t start = 0;
-  for (size_t i = 0; i < lengths->size(); ++i) {
+  for (size_t i = 0; i < lengths.size(); ++i) {
     Shape shape = c.shape(0);
-    shape[*axis] = (*lengths)[i];
+    shape[axis] = lengths[i];
     c.set(i, c.dtype(0), std::move(shape));
     if (c.rank(0) != 1) continue;
     follow_moved(c, i, 0, [&](const Index& index) { return start + index[0]; });
-    const auto length = (*lengths)[i].constant();
+    const auto length = lengths[i].constant();
     start += length ? static_cast<size_t>(*length) : kMostFollowed;
   }
   return {};
@@ -153,15 +151,14 @@ Result<SliceArguments> slice_arguments(InferContext& c) {
   };
   arguments.starts = contents(1, "starts");
   arguments.ends = contents(2, "ends");
-  auto axes = axes_argument(c, 3);
-  if (!axes) return tl::unexpected(axes.error());
-  const size_t count = *axes              ? (*axes)->size()
+  auto axes = TRY(axes_argument(c, 3));
+  const size_t count = axes               ? axes->size()
                        : arguments.starts ? arguments.starts->size()
                        : c.has(1)         ? listed(c.shape(1))
                                           : 0;
   if (count > kAnyRank) return c.fail("E248", fmt::format("{} axes", count));
-  for (size_t i = 0; !*axes && i < count; ++i) arguments.axes.push_back(static_cast<int64_t>(i));
-  if (*axes) arguments.axes = **axes;
+  for (size_t i = 0; !axes && i < count; ++i) arguments.axes.push_back(static_cast<int64_t>(i));
+  if (axes) arguments.axes = *axes;
   arguments.steps.assign(count, 1);
   if (c.has(4)) {
     const auto steps = c.integers(4);
@@ -182,22 +179,20 @@ Result<void> slice(InferContext& c) {
     // One number stands for a list of one: that is what a position in a loop is.
     if (auto checked = require_rank(c, i, 0, 1); !checked) return checked;
   }
-  const auto arguments = slice_arguments(c);
-  if (!arguments) return tl::unexpected(arguments.error());
-  const auto axes = normalized_axes(c, arguments->axes, c.rank(0));
-  if (!axes) return tl::unexpected(axes.error());
+  const auto arguments = TRY(slice_arguments(c));
+  const auto axes = TRY(normalized_axes(c, arguments.axes, c.rank(0)));
   Shape shape = c.shape(0);
   std::vector<Cut> cuts(shape.size());
   bool known_cuts = true;
-  for (size_t i = 0; i < axes->size(); ++i) {
-    const int64_t step = arguments->steps[i];
-    const size_t axis = (*axes)[i];
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t step = arguments.steps[i];
+    const size_t axis = axes[i];
     if (step == 0) return c.fail("E246", fmt::format("the step of axis {} is 0", axis));
-    if (!arguments->starts || !arguments->ends) {
+    if (!arguments.starts || !arguments.ends) {
       known_cuts = false;
       continue;
     }
-    cuts[axis] = cut(c, shape[axis], (*arguments->starts)[i], (*arguments->ends)[i], step);
+    cuts[axis] = cut(c, shape[axis], (*arguments.starts)[i], (*arguments.ends)[i], step);
     shape[axis] = cuts[axis].length;
   }
   c.set(0, c.dtype(0), std::move(shape));
@@ -232,9 +227,8 @@ Result<void> pad(InferContext& c) {
   if (c.has(3)) {
     const auto given = c.integers(3);
     if (!given) return unknown_contents(c, 3, "the axes");
-    auto plain = normalized_axes(c, *given, c.rank(0));
-    if (!plain) return tl::unexpected(plain.error());
-    axes = std::move(*plain);
+    auto plain = TRY(normalized_axes(c, *given, c.rank(0)));
+    axes = std::move(plain);
   } else {
     for (size_t i = 0; i < c.rank(0); ++i) axes.push_back(i);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/try.h"
+
 namespace plimsoll::ops {
 namespace {
 
@@ -46,17 +48,14 @@ Result<void> read_kernel(InferContext& c, size_t spatial, std::vector<Dim>& kern
 
 Result<Windows> read_windows(InferContext& c, size_t spatial, std::vector<Dim> kernel) {
   Windows windows;
-  if (auto read = read_kernel(c, spatial, kernel); !read) return tl::unexpected(read.error());
+  TRY(read_kernel(c, spatial, kernel));
   windows.kernel = std::move(kernel);
-  auto strides = read_list(c, "strides", spatial, 1, 1, "E242");
-  if (!strides) return tl::unexpected(strides.error());
-  auto dilations = read_list(c, "dilations", spatial, 1, 1, "E243");
-  if (!dilations) return tl::unexpected(dilations.error());
-  auto pads = read_list(c, "pads", 2 * spatial, 0, 0, "E244");
-  if (!pads) return tl::unexpected(pads.error());
-  windows.strides = std::move(*strides);
-  windows.dilations = std::move(*dilations);
-  windows.pads = std::move(*pads);
+  auto strides = TRY(read_list(c, "strides", spatial, 1, 1, "E242"));
+  auto dilations = TRY(read_list(c, "dilations", spatial, 1, 1, "E243"));
+  auto pads = TRY(read_list(c, "pads", 2 * spatial, 0, 0, "E244"));
+  windows.strides = std::move(strides);
+  windows.dilations = std::move(dilations);
+  windows.pads = std::move(pads);
   const std::string automatic = c.attributes().string("auto_pad", "NOTSET");
   windows.same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   if (automatic == "VALID") windows.pads.assign(2 * spatial, 0);

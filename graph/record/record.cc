@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "graph/record/recorded_names.h"
@@ -378,10 +379,9 @@ class Reader {
 }  // namespace
 
 Result<Record> read_record(std::string_view text, std::string_view file, const Limits& limits) {
-  auto value = read_json(text, file, limits);
-  if (!value) return tl::make_unexpected(value.error());
+  auto value = TRY(read_json(text, file, limits));
   Diagnostics faults;
-  JsonObject object(*value, file, faults, true);
+  JsonObject object(value, file, faults, true);
   const int64_t version = object.schema("plimsoll.record", kVersion);
   if (has_error(faults)) return tl::make_unexpected(std::move(faults));
   Record record = Reader(object, limits).read(version);

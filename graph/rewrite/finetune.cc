@@ -11,6 +11,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/exporter/weight_roles.h"
 #include "graph/ir/module_path.h"
 #include "graph/rewrite/editor.h"
@@ -40,8 +41,7 @@ class FinetunePass {
     std::set<std::string_view> unmet;
     for (const std::string_view name : names) unmet.insert(trimmed(name));
     if (finetune_.kind != FinetuneKind::kFull) {
-      if (auto adapted = adapt_stacked(unmet); !adapted)
-        return tl::make_unexpected(adapted.error());
+      TRY(adapt_stacked(unmet));
     }
     for (NodeId id = 0; id < count_; ++id) {
       if (!is_linear(id)) continue;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
 #include "graph/parallel/schedule.h"
@@ -44,15 +45,14 @@ class Expander {
 
   Result<Expansion> run() {
     if (!known_) return tl::make_unexpected(known_.error());
-    if (auto split = check_split(); !split) return tl::make_unexpected(split.error());
+    TRY(check_split());
     Forward values(graph_, kinds_, returned(), placements_, machine_);
     forward_ = &values;
-    if (auto found = values.checkpoint(trains_ ? recipe_.checkpoint : "none"); !found)
-      return tl::make_unexpected(found.error());
+    TRY(values.checkpoint(trains_ ? recipe_.checkpoint : "none"));
     make_residents();
     for (const PlannedPhase& phase : plan_.phases) {
       for (int64_t i = 0; i < phase.repeat; ++i) {
-        if (auto done = run_phase(phase); !done) return tl::make_unexpected(done.error());
+        TRY(run_phase(phase));
       }
     }
     if (keeps_gradients()) fill_gradients();
@@ -403,11 +403,10 @@ class Expander {
       return {};
     }
     machine_.enter(Phase::kLoss, kNoNode);
-    auto loss = network_loss(machine_, *forward_, *chain.back());
-    if (!loss) return tl::make_unexpected(loss.error());
+    auto loss = TRY(network_loss(machine_, *forward_, *chain.back()));
     machine_.end_autocast();
     MicroBatch& made = in_flight_[batch];
-    made.loss = std::move(*loss);
+    made.loss = std::move(loss);
     made.scaled = scale_.defined() ? eager::mul(machine_, made.loss, scale_) : made.loss;
     machine_.mark_end_of_forward();
     return {};

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/measured/pickle.h"
 
 namespace plimsoll {
@@ -36,14 +37,13 @@ std::optional<double> mebibytes(std::string_view text) {
 }
 
 Result<MeterReading> read_summary(const ByteSource& source, const Limits& limits) {
-  const auto text = whole_text(source, limits);
-  if (!text) return tl::make_unexpected(text.error());
+  const auto text = TRY(whole_text(source, limits));
   const Place place{source.name(), 0, 0, {}};
   constexpr std::string_view kTitle = "PyTorch CUDA memory summary, device ID ";
   std::optional<double> allocated, reserved;
   std::string_view device;
   // A log may hold a summary of each epoch: peaks only grow.
-  for (std::string_view rest = *text; !rest.empty();) {
+  for (std::string_view rest = text; !rest.empty();) {
     const auto cells = cells_of(take_part(rest, '\n'));
     if (cells.size() == 1 && cells[0].starts_with(kTitle)) {
       const std::string_view id = cells[0].substr(kTitle.size());
@@ -78,7 +78,7 @@ Result<MeterReading> read_summary(const ByteSource& source, const Limits& limits
 
 Result<MeterReading> read_meter(const ByteSource& source, MeterForm form,
                                 std::optional<int64_t> steps, const Limits& limits) {
-  if (auto data = refuse_pickle(source); !data) return tl::make_unexpected(data.error());
+  TRY(refuse_pickle(source));
   if (form == MeterForm::kSnapshot) return read_snapshot(source, limits);
   if (form == MeterForm::kSummary) return read_summary(source, limits);
   if (form == MeterForm::kNvprof) return read_nvprof(source, steps, limits);

@@ -8,6 +8,7 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/meter.h"
 
@@ -51,9 +52,8 @@ Result<Row> walk(const ByteSource& source, const Limits& limits, std::string_vie
   const auto place = [&] { return Place{source.name(), csv.line(), 0, {}}; };
   for (int64_t rows = 0;; ++rows) {
     if (rows > limits.rows) return over_limit(limits, "rows", place());
-    const auto any = csv.next(cells);
-    if (!any) return tl::make_unexpected(any.error());
-    if (!*any) break;
+    const auto any = TRY(csv.next(cells));
+    if (!any) break;
     if (header.empty()) {
       if (is_header(cells)) header = cells;
       continue;
@@ -62,8 +62,7 @@ Result<Row> walk(const ByteSource& source, const Limits& limits, std::string_vie
       return error("E511", fmt::format("{} fields, header has {}", cells.size(), header.size()),
                    place());
     }
-    if (auto taken = each(header, cells, place()); !taken)
-      return tl::make_unexpected(taken.error());
+    TRY(each(header, cells, place()));
   }
   if (header.empty()) {
     return error("E531", fmt::format("no header with {}", wanted), {source.name(), 0, 0, {}},
@@ -111,15 +110,14 @@ class SmiReader {
                    fmt::format("\"{}\" has a unit that is not known", shortened(header[at], 60)),
                    place, "nvidia-smi writes MiB");
     }
-    const auto used = number(cells[at], place, unit->name);
-    if (!used) return tl::make_unexpected(used.error());
-    if (!*used) {
+    const auto used = TRY(number(cells[at], place, unit->name));
+    if (!used) {
       ++missing_;
       return {};
     }
     ++rows_;
     note_owner(header, cells);
-    most_ = std::max(most_, **used * unit->mebibytes);
+    most_ = std::max(most_, *used * unit->mebibytes);
     return {};
   }
 
@@ -178,13 +176,12 @@ class SmiReader {
 
 Result<MeterReading> read_nvidia_smi(const ByteSource& source, const Limits& limits) {
   SmiReader reader;
-  const auto header = walk(
+  TRY(walk(
       source, limits, "used_gpu_memory or memory.used",
       [](const Row& row) { return SmiReader::process_column(row) || SmiReader::card_column(row); },
       [&](const Row& head, const Row& cells, const Place& place) {
         return reader.add(head, cells, place);
-      });
-  if (!header) return tl::make_unexpected(header.error());
+      }));
   return reader.take({source.name(), 0, 0, {}});
 }
 
@@ -194,15 +191,13 @@ Result<MeterReading> read_nsys(const ByteSource& source, int64_t steps, const Li
     return column(row, {"Total Time"}) && column(row, {"Instances"});
   };
   const auto each = [&](const Row& header, const Row& cells, const Place& place) -> Result<void> {
-    const auto time = number(cells[*column(header, {"Total Time"})], place);
-    if (!time) return tl::make_unexpected(time.error());
-    total += time->value_or(0);
+    const auto time = TRY(number(cells[*column(header, {"Total Time"})], place));
+    total += time.value_or(0);
     return {};
   };
-  const auto header = walk(source, limits, "Total Time (ns) and Instances", is_header, each);
-  if (!header) return tl::make_unexpected(header.error());
+  const auto header = TRY(walk(source, limits, "Total Time (ns) and Instances", is_header, each));
   const Place place{source.name(), 0, 0, {}};
-  const std::string& time = (*header)[*column(*header, {"Total Time"})];
+  const std::string& time = header[*column(header, {"Total Time"})];
   if (time.find("(ns)") == time.npos) {
     return error("E531", fmt::format("times are in \"{}\", not in ns", shortened(time, 60)), place,
                  "nsys stats --timeunit ns");

@@ -7,6 +7,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/meter.h"
 
@@ -72,11 +73,10 @@ Result<KernelTable> read_table(const ByteSource& source, const Limits& limits) {
   for (int64_t rows = 0;; ++rows) {
     const Place place{source.name(), csv.line(), 0, {}};
     if (rows > limits.rows) return over_limit(limits, "rows", place);
-    const auto any = csv.next(row);
-    if (!any) return tl::make_unexpected(any.error());
+    const auto any = TRY(csv.next(row));
     // Older versions write what the host calls into a second table.
     const bool ends = width > 0 && (row.size() == 1 || is_header(row));
-    if (!*any || ends) break;
+    if (!any || ends) break;
     if (width == 0) {
       if (!is_header(row)) continue;
       width = row.size();
@@ -88,7 +88,7 @@ Result<KernelTable> read_table(const ByteSource& source, const Limits& limits) {
     }
     if (row.size() != width)
       return error("E511", fmt::format("{} fields, header has {}", row.size(), width), place);
-    if (auto added = add_row(row, place, table); !added) return tl::make_unexpected(added.error());
+    TRY(add_row(row, place, table));
   }
   return table;
 }
@@ -104,17 +104,16 @@ std::string_view bare_kernel_name(std::string_view name) {
 
 Result<MeterReading> read_nvprof(const ByteSource& source, std::optional<int64_t> steps,
                                  const Limits& limits) {
-  const auto table = read_table(source, limits);
-  if (!table) return tl::make_unexpected(table.error());
+  const auto table = TRY(read_table(source, limits));
   double total = 0;
-  for (const auto& [name, ms] : table->ms) total += ms;
+  for (const auto& [name, ms] : table.ms) total += ms;
   if (total <= 0) {
     return error("E531", "no kernel took any time", {source.name(), 0, 0, {}},
                  "nvprof --csv --print-gpu-summary writes the table");
   }
   MeterReading reading;
   if (steps) reading.measured.push_back({"gpu_ms", total / static_cast<double>(*steps)});
-  for (const auto& [name, ms] : table->ms)
+  for (const auto& [name, ms] : table.ms)
     reading.measured.push_back({std::string(kKernelShare) + name, 100 * ms / total});
   std::ranges::stable_sort(reading.measured.begin() + (steps ? 1 : 0), reading.measured.end(),
                            std::ranges::greater{}, &Measurement::value);

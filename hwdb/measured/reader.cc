@@ -8,6 +8,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "hwdb/measured/cell_value.h"
@@ -147,8 +148,7 @@ Result<RunFile> read_json_runs(const ByteSource& source, const Each& each, const
     return over_limit(limits, "json", {source.name(), 0, 0, {}});
   }
   std::string text(source.size(), '\0');
-  const auto got = source.read(0, std::as_writable_bytes(std::span(text)));
-  if (!got) return tl::make_unexpected(got.error());
+  TRY(source.read(0, std::as_writable_bytes(std::span(text))));
   if (is_lines(text)) return read_json_lines(text, source, each, limits);
   const Result<JsonValue> value = read_json(text, source.name(), limits);
   if (!value) return tl::make_unexpected(value.error());
@@ -258,7 +258,7 @@ Result<RunFile> read_csv_runs(const ByteSource& source, const Each& each, const 
 }  // namespace
 
 Result<RunFile> read_measured(const ByteSource& source, const Each& each, const Limits& limits) {
-  if (auto data = refuse_pickle(source); !data) return tl::make_unexpected(data.error());
+  TRY(refuse_pickle(source));
   std::array<std::byte, 64> start{};
   const Result<size_t> got = source.read(0, start);
   if (!got) return tl::make_unexpected(got.error());

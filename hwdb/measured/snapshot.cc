@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 #include "hwdb/measured/meter.h"
@@ -59,12 +60,10 @@ void undo(JsonObject& entry, Held& held) {
 
 Result<MeterReading> read_snapshot(const ByteSource& source, const Limits& limits) {
   const Place place{source.name(), 0, 0, {}};
-  const auto text = whole_text(source, limits);
-  if (!text) return tl::make_unexpected(text.error());
-  const auto value = read_json(*text, source.name(), limits);
-  if (!value) return tl::make_unexpected(value.error());
+  const auto text = TRY(whole_text(source, limits));
+  const auto value = TRY(read_json(text, source.name(), limits));
   Diagnostics faults;
-  JsonObject root(*value, source.name(), faults, true);
+  JsonObject root(value, source.name(), faults, true);
   std::set<int64_t> devices;
   Held held = last_state(root, devices);
   Held peak = held;

@@ -1,6 +1,7 @@
 #include "hwdb/measured/source.h"
 
 #include "graph/base/glob.h"
+#include "graph/base/try.h"
 #include "graph/json/read_object.h"
 #include "hwdb/measured/keys.h"
 
@@ -128,12 +129,10 @@ void MeasuredSource::complete(MeasuredRun& run) const {
 }
 
 Result<MeasuredSources> MeasuredSources::open(const Hwdb& hwdb, bool machines) {
-  const auto text = hwdb.read(kSourcesFile);
-  if (!text) return tl::make_unexpected(text.error());
-  auto read = read_sources(*text, kSourcesFile);
-  if (!read) return tl::make_unexpected(read.error());
+  const auto text = TRY(hwdb.read(kSourcesFile));
+  auto read = TRY(read_sources(text, kSourcesFile));
   MeasuredSources sources;
-  sources.sources_ = std::move(*read);
+  sources.sources_ = std::move(read);
   for (MeasuredSource& source : sources.sources_) {
     if (machines) break;
     forget_machine(source.defaults);

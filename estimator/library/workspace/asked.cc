@@ -7,6 +7,7 @@
 #include "estimator/library/workspace/choice.h"
 #include "estimator/library/workspace/formula.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/json_fields.h"
 #include "graph/json/read_fields.h"
 #include "graph/json/reader.h"
@@ -72,10 +73,9 @@ std::string line_of(const AskedAnswer& answer, const WorkspaceChoice& choice) {
 }
 
 Result<AskedAnswer> read_answer(std::string_view line, const std::string& place) {
-  const auto value = read_json(line, place);
-  if (!value) return tl::unexpected(value.error());
+  const auto value = TRY(read_json(line, place));
   Diagnostics faults;
-  JsonObject object(*value, place, faults, true);
+  JsonObject object(value, place, faults, true);
   AskedAnswer answer;
   answer.question = read_conv_question(object, DType::kFloat32);
   answer.gpu = object.required_string("gpu");
@@ -107,9 +107,8 @@ Result<AskedWorkspaces> AskedWorkspaces::read(std::string_view lines, std::strin
   for (int number = 1; !lines.empty(); ++number) {
     const std::string_view line = take_part(lines, '\n');
     if (trimmed(line).empty()) continue;
-    const auto answer = read_answer(line, fmt::format("{}, line {}", file, number));
-    if (!answer) return tl::unexpected(answer.error());
-    asked.add(*answer);
+    const auto answer = TRY(read_answer(line, fmt::format("{}, line {}", file, number)));
+    asked.add(answer);
   }
   return asked;
 }

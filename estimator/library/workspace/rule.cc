@@ -6,6 +6,7 @@
 
 #include "graph/base/checked.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
 
@@ -81,10 +82,9 @@ tl::unexpected<Diagnostics> damaged(std::string_view file, const char* what) {
 }  // namespace
 
 Result<WorkspaceRule> WorkspaceRule::read(std::string_view json, std::string_view file_name) {
-  const auto value = read_json(json, file_name);
-  if (!value) return tl::unexpected(value.error());
+  const auto value = TRY(read_json(json, file_name));
   Diagnostics faults;
-  JsonObject root(*value, file_name, faults, true);
+  JsonObject root(value, file_name, faults, true);
   WorkspaceRule rule;
   for (const JsonValue& item : root.required_list("trees")) {
     JsonObject object(item, file_name, faults);

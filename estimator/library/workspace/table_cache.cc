@@ -1,5 +1,7 @@
 #include "estimator/library/workspace/table_cache.h"
 
+#include "graph/base/try.h"
+
 namespace plimsoll {
 
 int capability_of(const Device& device) {
@@ -24,9 +26,8 @@ Result<const WorkspaceTables*> WorkspaceTableCache::of(DType dtype, bool channel
     WorkspaceKey key = key_;
     key.dtype = dtype;
     key.channels_last = channels_last;
-    auto tables = WorkspaceTables::load(hwdb_, key, asked_);
-    if (!tables) return tl::unexpected(tables.error());
-    at = read_->tables.emplace(place, std::move(*tables)).first;
+    auto tables = TRY(WorkspaceTables::load(hwdb_, key, asked_));
+    at = read_->tables.emplace(place, std::move(tables)).first;
   }
   return &at->second;
 }

@@ -10,6 +10,7 @@
 #include "estimator/library/workspace/formula_choice.h"
 #include "estimator/library/workspace/on_card.h"
 #include "graph/base/checked.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -110,11 +111,9 @@ void widen(WorkspaceChoice& choice, const WorkspaceShape& v, DType dtype, bool t
 }
 
 Result<std::shared_ptr<const LayerList>> read_layers(const Hwdb& hwdb) {
-  const auto bytes = hwdb.read("workspaces/layers.bin");
-  if (!bytes) return tl::unexpected(bytes.error());
-  auto list = LayerList::read(*bytes);
-  if (!list) return tl::unexpected(list.error());
-  return std::make_shared<const LayerList>(std::move(*list));
+  const auto bytes = TRY(hwdb.read("workspaces/layers.bin"));
+  auto list = TRY(LayerList::read(bytes));
+  return std::make_shared<const LayerList>(std::move(list));
 }
 
 std::vector<ConvPlan>::iterator fastest(std::vector<ConvPlan>& plans, const WorkspaceShape& shape,
@@ -183,17 +182,14 @@ Result<WorkspaceTables> WorkspaceTables::load(const Hwdb& hwdb, const WorkspaceK
   const std::string table = "workspaces/cudnn-" + which + ".bin";
   const std::string rule = "workspaces/rule-" + which + ".json";
   if (hwdb.contains(table)) {
-    auto layers = read_layers(hwdb);
-    if (!layers) return tl::unexpected(layers.error());
-    auto bytes = hwdb.read(table);
-    if (!bytes) return tl::unexpected(bytes.error());
-    auto read = WorkspaceTable::read(std::move(*bytes));
-    if (!read) return tl::unexpected(read.error());
-    if (read->layers() != (*layers)->size()) {
+    auto layers = TRY(read_layers(hwdb));
+    auto bytes = TRY(hwdb.read(table));
+    auto read = TRY(WorkspaceTable::read(std::move(bytes)));
+    if (read.layers() != layers->size()) {
       return error("E301", table + " does not belong to workspaces/layers.bin");
     }
-    tables.layers_ = std::move(*layers);
-    tables.table_ = std::make_shared<const WorkspaceTable>(std::move(*read));
+    tables.layers_ = std::move(layers);
+    tables.table_ = std::make_shared<const WorkspaceTable>(std::move(read));
   }
   if (hwdb.contains(rule)) tables.rule_ = std::make_shared<Rule>(hwdb, rule);
   return tables;
@@ -243,16 +239,14 @@ Result<KnownPlans> WorkspaceTables::known(const WorkspaceShape& shape, Pass pass
 Result<std::vector<ConvPlan>> WorkspaceTables::listed(const WorkspaceShape& shape, Pass pass,
                                                       bool tensor_allowed,
                                                       WorkspaceChoice& choice) const {
-  const auto found = known(shape, pass, choice.basis);
-  if (!found) return tl::unexpected(found.error());
+  const auto found = TRY(known(shape, pass, choice.basis));
   std::vector<ConvPlan> order;
-  if (!found->plain && !found->tensor) choice.basis = WorkspaceBasis::kInterval;
-  if (found->plain) order.push_back(described(*found->plain, pass));
-  if (found->tensor && tensor_allowed) {
-    order.insert(found->tensor_first ? order.begin() : order.end(),
-                 described(*found->tensor, pass));
+  if (!found.plain && !found.tensor) choice.basis = WorkspaceBasis::kInterval;
+  if (found.plain) order.push_back(described(*found.plain, pass));
+  if (found.tensor && tensor_allowed) {
+    order.insert(found.tensor_first ? order.begin() : order.end(), described(*found.tensor, pass));
   }
-  choice.largest = tensor_allowed ? found->largest : 0;
+  choice.largest = tensor_allowed ? found.largest : 0;
   for (const ConvPlan& plan : order) choice.largest = std::max(choice.largest, plan.bytes);
   choice.largest = largest_plain(shape, pass, key_, choice.largest);
   return order;
@@ -312,9 +306,8 @@ Result<WorkspaceChoice> WorkspaceTables::choose(const ConvProblem<int64_t>& prob
   } else if (key_.cudnn_major < 8) {
     return legacy_of(*shape, pass, key_.dtype, key_.capability, policy.limit);
   } else {
-    auto plans = listed(*shape, pass, tensor_allowed, choice);
-    if (!plans) return tl::unexpected(plans.error());
-    order = std::move(*plans);
+    auto plans = TRY(listed(*shape, pass, tensor_allowed, choice));
+    order = std::move(plans);
   }
   // Other than cuDNN says of a described card, whose answers kIdeal asks for.
   const bool as_on_card = key_.capability >= 90 && !key_.channels_last && tensor_allowed &&

@@ -4,6 +4,7 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/text.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -56,9 +57,9 @@ Result<void> check(const CachingRules& rules) {
 Result<CachingRules> caching_rules(std::string_view text) {
   CachingRules rules;
   while (!text.empty()) {
-    if (auto done = set(rules, take_part(text, ',')); !done) return tl::unexpected(done.error());
+    TRY(set(rules, take_part(text, ',')));
   }
-  if (auto fine = check(rules); !fine) return tl::unexpected(fine.error());
+  TRY(check(rules));
   return rules;
 }
 

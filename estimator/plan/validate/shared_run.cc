@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/base/try.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
 #include "graph/json/writer.h"
@@ -83,7 +84,7 @@ Result<void> check_run(const MeasuredRun& run) {
 
 Result<std::string> to_shared(const std::vector<MeasuredRun>& runs, std::string_view version) {
   for (const MeasuredRun& run : runs) {
-    if (auto good = check_run(run); !good) return tl::make_unexpected(good.error());
+    TRY(check_run(run));
   }
   JsonWriter out(JsonWriter::Layout::kIndented);
   out.begin_object();
