@@ -9,9 +9,9 @@
 
 #include "calibrate/ask.h"
 #include "calibrate/verb.h"
+#include "estimator/app/explain/convolutions.h"
 #include "estimator/estimator.h"
 #include "estimator/library/behaviour.h"
-#include "estimator/plan/convolutions.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"

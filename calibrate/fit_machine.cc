@@ -9,7 +9,7 @@
 #include "calibrate/factors.h"
 #include "calibrate/machine_facts.h"
 #include "calibrate/verb.h"
-#include "estimator/plan/validate/validate.h"
+#include "estimator/app/validate/validate.h"
 #include "graph/base/escape.h"
 #include "graph/base/try.h"
 #include "hwdb/measured/source.h"

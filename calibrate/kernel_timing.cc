@@ -6,7 +6,7 @@
 #include <array>
 
 #include "calibrate/kernel_record.h"
-#include "estimator/report/text.h"
+#include "estimator/app/report/text.h"
 
 namespace plimsoll::calibrate {
 namespace {

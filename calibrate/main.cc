@@ -5,13 +5,13 @@
 #include <exception>
 
 #include "calibrate/verb.h"
-#include "estimator/cli/arguments.h"
-#include "estimator/cli/command_line.h"
-#include "estimator/cli/completion.h"
-#include "estimator/cli/help.h"
-#include "estimator/cli/output_file.h"
-#include "estimator/report/text.h"
-#include "estimator/report/version.h"
+#include "estimator/app/cli/arguments.h"
+#include "estimator/app/cli/command_line.h"
+#include "estimator/app/cli/completion.h"
+#include "estimator/app/cli/help.h"
+#include "estimator/app/cli/output_file.h"
+#include "estimator/app/report/text.h"
+#include "estimator/app/report/version.h"
 
 namespace plimsoll::calibrate {
 namespace {

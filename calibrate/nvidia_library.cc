@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "estimator/cli/child.h"
+#include "estimator/app/cli/child.h"
 
 namespace plimsoll {
 namespace {

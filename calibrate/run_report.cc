@@ -7,8 +7,8 @@
 #include <map>
 
 #include "calibrate/kernel_record.h"
-#include "estimator/report/document.h"
-#include "estimator/report/text.h"
+#include "estimator/app/report/document.h"
+#include "estimator/app/report/text.h"
 #include "graph/json/schema_fields.h"
 
 namespace plimsoll::calibrate {

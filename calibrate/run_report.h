@@ -8,9 +8,9 @@
 
 #include "calibrate/card.h"
 #include "calibrate/run_record.h"
-#include "estimator/plan/predicted_kernels.h"
-#include "estimator/plan/validate/tolerance.h"
-#include "estimator/report/html/validation_page.h"
+#include "estimator/app/explain/predicted_kernels.h"
+#include "estimator/app/html/validation_page.h"
+#include "estimator/app/validate/tolerance.h"
 
 namespace plimsoll::calibrate {
 

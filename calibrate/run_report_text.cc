@@ -5,7 +5,7 @@
 #include <map>
 
 #include "calibrate/run_report.h"
-#include "estimator/report/text.h"
+#include "estimator/app/report/text.h"
 
 namespace plimsoll::calibrate {
 namespace {

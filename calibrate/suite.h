@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/plan/predicted_kernels.h"
+#include "estimator/app/explain/predicted_kernels.h"
 
 namespace plimsoll::calibrate {
 

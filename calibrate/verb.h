@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "estimator/cli/cli11.h"
+#include "estimator/app/cli/cli11.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll::calibrate {

@@ -22,10 +22,10 @@ struct Link {
   std::string id;
   std::vector<std::string> aliases;
   std::string name;
-  std::string kind;      // "pcie", "nvlink", "network"
-  BytesPerSecond rate;   // nominal, one direction: of a GPU's slot, of all its NVLinks, of a port
-  bool port_of_gpu = false;  // of a network: each GPU has one, else all of a machine share it
-  int64_t channels = 0;  // that NCCL opens between GPUs joined by it
+  std::string kind;     // "pcie", "nvlink", "network"
+  BytesPerSecond rate;  // nominal, one direction: of a GPU's slot, of all its NVLinks, of a port
+  bool port_of_gpu = false;       // of a network: each GPU has one, else all of a machine share it
+  int64_t channels = 0;           // that NCCL opens between GPUs joined by it
   std::vector<LinkPoint> points;  // ascending in gpus, at least one
   std::vector<FigureNote> figures;
   Diagnostics warnings;

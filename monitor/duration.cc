@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "estimator/report/text.h"
+#include "estimator/app/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::monitor {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/report/version.h"
+#include "estimator/app/report/version.h"
 #include "estimator/settings/records.h"
 #include "graph/json/writer.h"
 

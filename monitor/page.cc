@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "estimator/report/html/estimate_sections.h"
-#include "estimator/report/html/page.h"
-#include "estimator/report/human.h"
+#include "estimator/app/html/estimate_sections.h"
+#include "estimator/app/html/page.h"
+#include "estimator/app/report/human.h"
 #include "graph/base/escape.h"
 #include "monitor/text.h"
 

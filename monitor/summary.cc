@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "estimator/report/document.h"
+#include "estimator/app/report/document.h"
 #include "graph/json/schema_fields.h"
 
 namespace plimsoll::monitor {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "estimator/report/text.h"
+#include "estimator/app/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll::monitor {

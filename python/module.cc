@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/api/plimsoll.h"
+#include "estimator/app/api/plimsoll.h"
 
 namespace {
 

@@ -21,9 +21,11 @@ struct Spared {
 
 // Beginnings of paths.
 constexpr Spared kSpared[] = {
-    {"estimator/cli/", "the door"},
+    {"estimator/app/cli/", "the door"},
     {"estimator/settings/", "what help says of each, and which verbs refuse it"},
-    {"estimator/report/", "views of the command: what its pages and tables say of its own flags"},
+    {"estimator/app/report/",
+     "views of the command: what its pages and tables say of its own flags"},
+    {"estimator/app/html/", "the same"},
     {"graph/config/model_config_schema.cc", "a schema, printed as it stands"},
     {"graph/tools/", "the build's own programs"},
     {"calibrate/", "a command of its own"},

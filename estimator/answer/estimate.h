@@ -140,7 +140,7 @@ struct Estimate : AnswerNotes {
   std::vector<KeptTensor> kept;
   std::vector<std::string> recognised;  // what recover() found
   std::optional<Trace> trace;           // where the request asks for it
-  // What would help where it does not surely fit: remedies() of estimator/plan makes them.
+  // What would help where it does not surely fit: remedies() of estimator/app/search makes them.
   std::vector<Remedy> remedies;
   // Where the request asks for detail: of the step in which memory is read, and of `layers`.
   std::vector<MemoryMoment> memory_curve;

@@ -93,7 +93,7 @@ void write_passes(JsonWriter& out, const Request& from) {
     out.key("accumulation").integer(from.recipe.accumulate);
 }
 
-// Is written with all axes, and read so (estimator/plan/validate/measured_request.cc).
+// Is written with all axes, and read so (estimator/app/validate/measured_request.cc).
 constexpr RecordKey kInParallel{.name = "parallel", .write = write_nothing, .composed = true};
 
 constexpr SettingValue shards() {

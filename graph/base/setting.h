@@ -1,6 +1,6 @@
 // A setting of the request, named in a message. Who asked knows it as a flag, a keyword argument or
 // a pair: below the door nobody can tell, so a text holds its name alone, and whoever shows the
-// text spells it (estimator/report/spelling.h).
+// text spells it (estimator/app/report/spelling.h).
 #pragma once
 
 #include <functional>

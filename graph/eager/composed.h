@@ -1,4 +1,5 @@
-// Functions for which a framework has no kernel of its own: plain operators, whose results are kept.
+// Functions for which a framework has no kernel of its own: plain operators, whose results are
+// kept.
 #pragma once
 
 #include "graph/eager/value.h"

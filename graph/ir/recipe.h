@@ -39,8 +39,8 @@ struct Recipe {
   const PrecisionRow* precision = find_precision("fp32");
   Loss loss = Loss::kCrossEntropy;
   int64_t accumulate = 1;  // forward-backward passes per update
-  // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror", or
-  // a module-path prefix.
+  // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror",
+  // or a module-path prefix.
   std::string checkpoint = "none";
   bool weight_decay = false;
   // The update begins with torch.nn.utils.clip_grad_norm_() to this norm; nothing: it does not.

@@ -17,8 +17,8 @@ Values keep_nothing(Lowering& l);  // neg
 Values biased_gelu(Lowering& l);
 Values zero_gradient(Lowering& l);  // floor, round, sign: zeros, but the graph goes on
 Values gelu_function(Lowering& l);
-Values glu(Lowering& l);            // keeps both halves of its input
-Values keep_inputs(Lowering& l);    // any number of operands, all of them kept
+Values glu(Lowering& l);          // keeps both halves of its input
+Values keep_inputs(Lowering& l);  // any number of operands, all of them kept
 Values deform_conv(Lowering& l);
 Values no_gradient(Lowering& l);  // comparisons, rounding: any output without a derivative
 Values integer_product(Lowering& l);

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/app/search/batch_memory.h"
+#include "estimator/app/search/max_batch.h"
+#include "estimator/app/sweep/sweep.h"
 #include "estimator/estimator.h"
-#include "estimator/plan/batch_memory.h"
-#include "estimator/plan/max_batch.h"
-#include "estimator/plan/sweep.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/step/distinct_kernels.h"
 

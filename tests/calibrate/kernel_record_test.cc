@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "estimator/plan/predicted_kernels.h"
+#include "estimator/app/explain/predicted_kernels.h"
 #include "graph/ir/precision.h"
 #include "graph/json/reader.h"
 #include "tests/calibrate/fake_card.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "calibrate/kernel_run.h"
+#include "estimator/app/explain/predicted_kernels.h"
 #include "estimator/library/workspace/asked.h"
-#include "estimator/plan/predicted_kernels.h"
 #include "hwdb/measured/source.h"
 #include "tests/calibrate/fake_card.h"
 #include "tests/support/requests.h"

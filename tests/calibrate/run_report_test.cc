@@ -6,7 +6,7 @@
 
 #include "calibrate/kernel_record.h"
 #include "calibrate/kernel_run.h"
-#include "estimator/report/schemas.h"
+#include "estimator/app/report/schemas.h"
 #include "tests/calibrate/fake_card.h"
 #include "tests/support/schema_fault.h"
 #include "tests/support/stored_schema.h"

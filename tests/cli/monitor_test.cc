@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "estimator/report/schemas.h"
+#include "estimator/app/report/schemas.h"
 #include "tests/support/run_plimsoll.h"
 #include "tests/support/schema_fault.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "estimator/report/schemas.h"
+#include "estimator/app/report/schemas.h"
 #include "tests/support/run_plimsoll.h"
 #include "tests/support/schema_fault.h"
 #include "tests/support/swept.h"

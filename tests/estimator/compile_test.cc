@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "estimator/report/spelling.h"
+#include "estimator/app/report/spelling.h"
 #include "tests/support/refusal.h"
 #include "tests/support/requests.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "estimator/report/spelling.h"
+#include "estimator/app/report/spelling.h"
 #include "hwdb/hwdb.h"
 #include "tests/support/golden_memory.h"
 #include "tests/support/requests.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/app/search/batch_memory.h"
+#include "estimator/app/search/max_batch.h"
 #include "estimator/estimator.h"
-#include "estimator/plan/batch_memory.h"
-#include "estimator/plan/max_batch.h"
 #include "estimator/request/find_platform.h"
 #include "tests/support/requests.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "estimator/app/sweep/sweep.h"
 #include "estimator/estimator.h"
-#include "estimator/plan/sweep.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "estimator/plan/read_sweep_plan.h"
+#include "estimator/app/sweep/read_sweep_plan.h"
 
 using namespace plimsoll;
 

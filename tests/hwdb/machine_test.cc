@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "estimator/app/report/schemas.h"
 #include "estimator/estimator.h"
-#include "estimator/report/schemas.h"
 #include "tests/support/requests.h"
 #include "tests/support/schema_fault.h"
 

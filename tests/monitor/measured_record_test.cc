@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "estimator/plan/validate/measured_request.h"
+#include "estimator/app/validate/measured_request.h"
 #include "estimator/settings/given_settings.h"
 #include "estimator/settings/records.h"
 #include "hwdb/measured/reader.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "estimator/report/schemas.h"
+#include "estimator/app/report/schemas.h"
 #include "monitor/attribution.h"
 #include "tests/support/samples.h"
 #include "tests/support/schema_fault.h"

@@ -42,8 +42,8 @@ inline nlohmann::json read_golden(const std::string& path) {
   return nlohmann::json::parse(read_bytes(golden_path(path)), nullptr, false);
 }
 
-// A file under tests/golden, from its folder or, where that is one archive, from "FOLDER.tar". Empty
-// where there is none.
+// A file under tests/golden, from its folder or, where that is one archive, from "FOLDER.tar".
+// Empty where there is none.
 inline std::string golden_bytes(const std::string& path) {
   static std::map<std::string, std::map<std::string, std::string>> archives;
   const size_t slash = path.rfind('/');

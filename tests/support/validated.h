@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/plan/validate/validate.h"
+#include "estimator/app/validate/validate.h"
 #include "hwdb/measured/reader.h"
 #include "tests/support/requests.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "estimator/app/report/trace.h"
 #include "estimator/estimator.h"
-#include "estimator/report/trace.h"
 
 namespace plimsoll {
 namespace {

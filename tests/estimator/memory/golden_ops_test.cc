@@ -25,9 +25,7 @@ struct Compared {
 };
 
 // An exporter may refuse an operator (tests/golden/onnx/failed.json).
-bool has_file(const std::string& name) {
-  return !test::golden_bytes(name + ".onnx.gz").empty();
-}
+bool has_file(const std::string& name) { return !test::golden_bytes(name + ".onnx.gz").empty(); }
 
 enum class Which { kAll, kUsual, kRare };
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "estimator/report/json.h"
+#include "estimator/app/report/json.h"
 #include "graph/base/setting.h"
 #include "tests/estimator/settings/examples.h"
 #include "tests/support/requests.h"

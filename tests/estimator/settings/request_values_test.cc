@@ -2,8 +2,8 @@
 // refused at its place.
 #include <doctest/doctest.h>
 
-#include "estimator/report/answer_notes.h"
-#include "estimator/report/json.h"
+#include "estimator/app/report/answer_notes.h"
+#include "estimator/app/report/json.h"
 #include "estimator/settings/request_values.h"
 #include "graph/json/reader.h"
 #include "tests/estimator/settings/examples.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include "estimator/plan/validate/measured_request.h"
+#include "estimator/app/validate/measured_request.h"
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/records.h"
 #include "graph/json/reader.h"

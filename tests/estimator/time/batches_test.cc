@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/plan/sweep.h"
+#include "estimator/app/sweep/sweep.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {

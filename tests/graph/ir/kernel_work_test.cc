@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "estimator/plan/predicted_kernels.h"
+#include "estimator/app/explain/predicted_kernels.h"
 #include "graph/ir/kernel_label.h"
 #include "tests/support/requests.h"
 

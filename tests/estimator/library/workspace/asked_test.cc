@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "estimator/app/explain/convolutions.h"
 #include "estimator/library/workspace/tables.h"
-#include "estimator/plan/convolutions.h"
 #include "graph/json/reader.h"
 
 using namespace plimsoll;

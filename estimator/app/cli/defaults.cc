@@ -1,0 +1,162 @@
+#include "estimator/app/cli/defaults.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "estimator/app/cli/read_request.h"
+#include "estimator/settings/json_texts.h"
+#include "graph/base/among.h"
+#include "graph/base/byte_source.h"
+#include "graph/base/escape.h"
+#include "graph/base/setting.h"
+#include "graph/base/try.h"
+#include "graph/json/yaml_reader.h"
+
+namespace plimsoll::cli {
+namespace {
+
+constexpr const char* kFile = "plimsoll.yaml";
+
+bool may_have_default(const SettingRow& row) {
+  return row.name == "gpu" || row.value.form == SettingValue::Form::kOne;
+}
+
+constexpr std::string_view kPrefix = "PLIMSOLL_";
+
+// PLIMSOLL_WORKSPACE_LIMIT of "workspace-limit".
+std::string variable_of(std::string_view flag) {
+  std::string name(kPrefix);
+  for (const char c : flag)
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+// PLIMSOLL_CUDNN is another thing, the folder of a library; PLIMSOLL_GPU is read where a GPU is
+// looked for.
+const char* from_environment(const SettingRow& row) {
+  if (row.name == "cudnn" || row.name == "gpu") return nullptr;
+  const char* const value = std::getenv(variable_of(row.name).c_str());
+  return value && *value != '\0' ? value : nullptr;
+}
+
+// What the build, its tests and plimsoll-calibrate read.
+constexpr std::string_view kOthers[] = {
+    "PLIMSOLL_BINARY",  "PLIMSOLL_BUILD",       "PLIMSOLL_CUDNN",    "PLIMSOLL_DIFFERENCES",
+    "PLIMSOLL_KILLS",   "PLIMSOLL_MONITOR",     "PLIMSOLL_MUTATION", "PLIMSOLL_MUTATIONS",
+    "PLIMSOLL_OUTPUTS", "PLIMSOLL_PAPERS",      "PLIMSOLL_PYTHON",   "PLIMSOLL_RANDOM",
+    "PLIMSOLL_README",  "PLIMSOLL_REQUIRE_ALL", "PLIMSOLL_SCHEMAS",  "PLIMSOLL_VEGA",
+    "PLIMSOLL_WHEEL",   "PLIMSOLL_WORDS"};
+
+// A variable that names no flag is a misspelt one; one of a flag without a default of one's own
+// would be ignored.
+Result<void> check_variable(std::string_view name) {
+  if (among(name, kOthers)) return {};
+  std::vector<std::string> known;
+  for (const SettingRow& row : settings()) {
+    const bool good = may_have_default(row);
+    if (good) known.push_back(variable_of(row.name));
+    if (variable_of(row.name) != name) continue;
+    if (good) return {};
+    return error(
+        "E101",
+        fmt::format("{} is set, but {} cannot have a project default", name, setting(row.name)), {},
+        fmt::format("unset it, and give {}", setting(row.name)));
+  }
+  const std::string near = nearest(name, known);
+  return error("E101",
+               fmt::format("{} is set, and names no flag{}", shortened(name, kQuotedColumns),
+                           near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+               {}, "unset it");
+}
+
+Result<void> check_environment() {
+  for (char** at = environ; at && *at; ++at) {
+    const std::string_view entry = *at;
+    const size_t equals = entry.find('=');
+    if (!entry.starts_with(kPrefix) || equals == entry.npos || equals + 1 == entry.size()) continue;
+    if (auto good = check_variable(entry.substr(0, equals)); !good) return good;
+  }
+  return {};
+}
+
+// Null and lists have no text that a flag could take.
+Result<void> check_value(const JsonMember& member) {
+  const JsonValue& value = member.value;
+  const bool one = !value.is_null() && !value.list() && !value.members();
+  const std::string* const text = value.string();
+  if (one && !(text && text->empty())) return {};
+  return error(
+      "E311",
+      fmt::format("{} {}", shortened(member.key, kQuotedColumns),
+                  value.is_null() || one ? "has no value"
+                                         : "takes one value, found " + value.description()),
+      {kFile, member.line, member.column, {}});
+}
+
+Result<JsonValue> read_file(const Limits& limits) {
+  std::error_code failed;
+  if (!std::filesystem::exists(kFile, failed)) return JsonValue{.data = JsonValue::Members()};
+  const auto text = TRY(read_text(kFile, limits));
+  auto value = read_yaml(text, kFile, limits);
+  if (!value) return value;
+  if (!value->members())
+    return error("E311", "defaults are names of flags and values", {kFile, 0, 0, {}});
+  for (const JsonMember& member : *value->members()) {
+    const SettingRow* row = find_setting(member.key);
+    if (row && may_have_default(*row)) {
+      TRY(check_value(member));
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const SettingRow& flag : settings()) {
+      if (may_have_default(flag)) names.emplace_back(flag.name);
+    }
+    const std::string near = nearest(member.key, names);
+    return error("E304",
+                 fmt::format("'{}' is no flag that may have a default{}",
+                             shortened(member.key, kQuotedColumns),
+                             near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                 {kFile, member.line, member.column, {}});
+  }
+  return value;
+}
+
+}  // namespace
+
+Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
+                                        const std::set<std::string, std::less<>>& left_out) {
+  FlagsWithDefaults all{given, {}, {}};
+  SharedFlags& flags = all.flags;
+  TRY(check_environment());
+  const auto file = TRY(read_file({}));
+  for (const SettingRow& row : settings()) {
+    if (!may_have_default(row) || flags.has(row.name) || left_out.contains(row.name)) continue;
+    const char* const variable = from_environment(row);
+    const JsonValue* const entry = file.find(row.name);
+    if (!variable && !entry) continue;
+    const std::string value = variable ? variable : text_of(*entry);
+    flags.add(row, value);
+    all.names.emplace(row.name);
+    all.used += fmt::format("{}{} {} of {}", all.used.empty() ? "" : ", ", row.name,
+                            shortened(value, kQuotedColumns), variable ? "the environment" : kFile);
+  }
+  return all;
+}
+
+Result<Request> request_with_defaults(const SharedFlags& given,
+                                      const std::set<std::string, std::less<>>& left_out) {
+  const auto all = TRY(with_defaults(given, left_out));
+  auto request = to_request(all.flags);
+  if (!request) return request;
+  // Whoever wrote no flag is not told that it has no effect.
+  request->given = given.names();
+  request->by_default = all.names;
+  request->defaults = all.used;
+  return request;
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,113 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+
+#include "estimator/app/cli/command_line.h"
+#include "estimator/app/cli/defaults.h"
+#include "estimator/app/cli/flag_groups.h"
+#include "estimator/app/cli/idle_flags.h"
+#include "estimator/app/cli/open_database.h"
+#include "estimator/app/cli/output.h"
+#include "estimator/app/cli/page_file.h"
+#include "estimator/app/cli/shared_flags.h"
+#include "estimator/app/cli/verb.h"
+#include "estimator/app/html/max_batch_page.h"
+#include "estimator/app/report/largest_batch.h"
+#include "estimator/app/search/largest_batch.h"
+#include "estimator/settings/values.h"
+#include "graph/base/setting.h"
+#include "graph/base/try.h"
+
+namespace plimsoll::cli {
+namespace {
+
+struct MaxBatchFlags {
+  SharedFlags shared;
+  OutputFlags output;
+  PageFlags page;
+  bool basis = false;
+};
+
+Result<BatchSearch> search_of(const SharedFlags& flags) {
+  BatchSearch search;
+  if (const std::string* text = value_of(flags, "vary")) search.vary = *text;
+  if (search.vary == "sequences") search.vary = "batch";  // as servers call its samples
+  // Networks halve images some five times.
+  constexpr int64_t kOfImages = 32;
+  if (search.vary == "image") search.multiple = kOfImages;
+  const auto count = [&](const char* name, int64_t& into) -> Result<void> {
+    const std::string* text = value_of(flags, name);
+    if (!text) return {};
+    auto value = TRY(parse_count(std::string("--") + name, *text, 1, int64_t{1} << 30));
+    into = value;
+    return {};
+  };
+  TRY(count("multiple", search.multiple));
+  TRY(count("max", search.max));
+  if (const std::string* text = value_of(flags, "confidence")) {
+    auto value = TRY(parse_real(setting("confidence"), *text, .5, .99));
+    search.confidence = value;
+  }
+  return search;
+}
+
+std::string answer_of(const LargestBatch& largest, const OutputFlags& output, bool basis) {
+  if (output.json) return to_json(largest);
+  if (const TableForm* form = output.table()) return (round_table(largest).*form->write)();
+  return to_text(largest, page_of(output), output.quiet, basis);
+}
+
+int run_max_batch(const MaxBatchFlags& flags) {
+  auto request = request_with_defaults(flags.shared);
+  if (!request) return report(request.error());
+  auto hwdb = open_database(*request, "max-batch");
+  if (!hwdb) return report(hwdb.error());
+  auto idle = check_output(flags.output);
+  if (!idle) return report(idle.error());
+  auto search = search_of(flags.shared);
+  if (!search) return report(search.error());
+  for (const auto& [name, values] : flags.shared.verb_values) {
+    if (!values.empty()) request->given.insert(name);
+  }
+  const char* const verb = search->vary == "batch" ? "max-batch" : "max-batch --vary";
+  std::ranges::move(idle_flags(verb, *request), std::back_inserter(*idle));
+  if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
+  std::optional<OutputFile> page;
+  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
+    return fault;
+  if (page) search->rounds = 40;  // all of them
+  auto largest = largest_batch(*request, *hwdb, *search);
+  if (!largest) return report(in_model(largest.error(), request->model));
+  const int status =
+      report(as_strict(in_model(largest->notes.diagnostics, request->model), request->strict));
+  if (status != 0) return status;
+  if (page) {
+    const int fault = write_page(*page, max_batch_page(*largest, request->model, command_line()));
+    if (fault != 0) return fault;
+  }
+  return print(answer_of(*largest, flags.output, flags.basis), largest->answer.safe > 0 ? 0 : 1);
+}
+
+}  // namespace
+
+Verb make_max_batch(CLI::App& root) {
+  auto flags = std::make_shared<MaxBatchFlags>();
+  CLI::App* app = root.add_subcommand("max-batch",
+                                      "The largest batch (or sequence, or image) that fits safely, "
+                                      "and sizes that may fit. Exit status 1 if none fits.");
+  add_shared(*app, flags->shared);
+  add_value(*app, flags->shared, "vary", "image, sequence or another dimension [batch]", "WHAT",
+            kVerbGroup);
+  add_value(*app, flags->shared, "multiple", "only multiples of N [1; 32 for images]", "N",
+            kVerbGroup);
+  add_value(*app, flags->shared, "max", "upper limit of the search", "N", kVerbGroup);
+  add_value(*app, flags->shared, "confidence", "probability of the ranges, 0.5 to 0.99 [0.95]",
+            "SHARE", kVerbGroup);
+  add_output(*app, flags->output, "as JSON", "round sizes");
+  app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")
+      ->group(rarely(kOutputGroup));
+  add_page(*app, flags->page);
+  return {app, [flags] { return run_max_batch(*flags); }};
+}
+
+}  // namespace plimsoll::cli

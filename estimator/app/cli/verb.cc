@@ -1,0 +1,73 @@
+#include "estimator/app/cli/verb.h"
+
+#include <CLI/CLI.hpp>
+
+namespace plimsoll::cli {
+
+// Each in a file of its name; the lists of what hwdb holds are in lists.cc.
+Verb make_estimate(CLI::App& root);
+Verb make_max_batch(CLI::App& root);
+Verb make_advise(CLI::App& root);
+Verb make_sweep(CLI::App& root);
+Verb make_compare(CLI::App& root);
+Verb make_validate(CLI::App& root);
+Verb make_share(CLI::App& root);
+Verb make_check(CLI::App& root);
+Verb make_workspace(CLI::App& root);
+Verb make_explain(CLI::App& root);
+Verb make_gpus(CLI::App& root);
+Verb make_links(CLI::App& root);
+Verb make_hosts(CLI::App& root);
+Verb make_frameworks(CLI::App& root);
+Verb make_models(CLI::App& root);
+Verb make_ops(CLI::App& root);
+Verb make_schema(CLI::App& root);
+Verb make_completion(CLI::App& root);
+Verb make_version(CLI::App& root);
+
+namespace {
+
+constexpr VerbRow kVerbs[] = {
+    {"estimate",
+     make_estimate,
+     {"plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128",
+      "plimsoll estimate model.onnx --gpu a100 --dim sequence=512 --optimizer adamw"}},
+    {"max-batch",
+     make_max_batch,
+     {"plimsoll max-batch model.onnx --gpu tesla-t4 --multiple 8 --reserve 1GiB"}},
+    {"advise",
+     make_advise,
+     {"plimsoll advise hf:Qwen/Qwen3-8B --gpu rtx-4090 --batch 8 --optimizer adamw"}},
+    {"sweep", make_sweep, {"plimsoll sweep examples/sweep.yaml"}},
+    {"compare",
+     make_compare,
+     {"plimsoll compare builtin:resnet50 --batch 64 --gpu tesla-t4 --gpu l4"}},
+    {"validate",
+     make_validate,
+     {"plimsoll validate runs.csv --tolerance memory=10% --tolerance time=15%"}},
+    {"share", make_share, {"plimsoll share run.json --out shared.json"}},
+    {"check", make_check, {"plimsoll check model.onnx plan.yaml runs.csv"}},
+    {"workspace",
+     make_workspace,
+     {"plimsoll workspace --gpu quadro-p4000 --cudnn 9.10 < problems.jsonl"}},
+    {"explain",
+     make_explain,
+     {"plimsoll explain E241", "plimsoll explain layer1.0.conv1 builtin:resnet50 --gpu tesla-t4"}},
+    {"gpus", make_gpus, {"plimsoll gpus tesla-t4"}},
+    {"links", make_links},
+    {"hosts", make_hosts},
+    {"frameworks", make_frameworks},
+    {"models", make_models, {"plimsoll models gpt2"}},
+    {"ops", make_ops, {"plimsoll ops Conv"}},
+    {"schema", make_schema, {"plimsoll schema estimate"}},
+    {"completion",
+     make_completion,
+     {"plimsoll completion bash > ~/.local/share/bash-completion/completions/plimsoll"}},
+    {"version", make_version},
+};
+
+}  // namespace
+
+std::span<const VerbRow> all_verbs() { return kVerbs; }
+
+}  // namespace plimsoll::cli

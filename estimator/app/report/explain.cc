@@ -1,0 +1,187 @@
+#include "estimator/app/report/explain.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "estimator/app/report/answer_notes.h"
+#include "estimator/app/report/document.h"
+#include "estimator/app/report/text.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+std::string human_count(int64_t count, std::string_view unit) {
+  const auto value = static_cast<double>(count);
+  if (value >= 1e12) return fmt::format("{:.2f} T{}", value / 1e12, unit);
+  if (value >= 1e9) return fmt::format("{:.2f} G{}", value / 1e9, unit);
+  if (value >= 1e6) return fmt::format("{:.2f} M{}", value / 1e6, unit);
+  return fmt::format("{} {}", count, unit);
+}
+
+std::string shown(std::string_view text) { return shortened(text, 60); }
+
+std::string tensors_text(std::string_view title, const std::vector<TensorReport>& tensors) {
+  std::string text;
+  for (const TensorReport& t : tensors) {
+    text += escaped_format("  {:<10}{:<10} {}[{}]  {}  {}\n", title, t.kind, t.dtype, t.shape,
+                           human_bytes(t.bytes), shown(t.name));
+    title = "";
+  }
+  return text;
+}
+
+std::string layer_text(const LayerEstimate& l) {
+  std::string text;
+  if (l.parameters > 0) {
+    text += fmt::format("  parameters {}: weights {}, gradients {}, optimizer state {}\n",
+                        l.parameters, human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
+                        human_bytes(l.optimizer_state_bytes));
+  }
+  text +=
+      fmt::format("  kept for backward {}; a tensor kept by several nodes counts at the first\n",
+                  human_bytes(l.feature_map_bytes));
+  return text;
+}
+
+std::string kept_text(const NodeReport& n) {
+  std::string text;
+  for (const KeptTensor& k : n.keeps) {
+    text += escaped_format("    {:>10}  {}; made by {}\n", human_bytes(k.bytes), k.rule,
+                           shown(k.made_by));
+  }
+  for (const KeptTensor& k : n.made) {
+    text += escaped_format("    {:>10}  its result, counted at {}: {}\n", human_bytes(k.bytes),
+                           shown(k.node), k.rule);
+  }
+  return text;
+}
+
+std::string kernel_text(const KernelReport& k) {
+  std::string text = escaped_format("  {}: {}{}{}\n", k.phase, k.kernel,
+                                    k.launches > 1 ? fmt::format(", {} times", k.launches) : "",
+                                    k.algorithm.empty() ? "" : " by " + k.algorithm);
+  text += fmt::format("    {} ({} - {}), bound by {}, {:.0f} % of that peak\n", human_time(k.ns),
+                      human_time(k.range_ns.low), human_time(k.range_ns.high), k.bound_by,
+                      100 * k.fraction_of_peak);
+  text += fmt::format("    compute: {}{} takes {} at the {} peak\n", human_count(k.flop, "flop"),
+                      k.flop_done == k.flop ? ""
+                                            : fmt::format(", {} by this algorithm,",
+                                                          human_count(k.flop_done, "flop")),
+                      human_time(k.compute_ns), k.arithmetic);
+  text +=
+      fmt::format("    memory:  {}{} takes {} at the memory's bandwidth\n", human_bytes(k.bytes),
+                  k.bytes_moved == k.bytes
+                      ? ""
+                      : fmt::format(", {} moved by this algorithm,", human_bytes(k.bytes_moved)),
+                  human_time(k.dram_ns));
+  if (k.workspace_bytes > 0 || !k.workspace_basis.empty()) {
+    text += escaped_format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
+                           k.workspace_basis);
+  }
+  if (!k.algorithms.empty()) text += "    available algorithms, each by its model:\n";
+  for (const AlgorithmReport& a : k.algorithms) {
+    text += escaped_format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
+                           human_time(a.ns), human_count(a.flop, "flop"),
+                           human_bytes(a.bytes_moved), human_bytes(a.workspace_bytes));
+  }
+  return text + escaped_format("    basis: {}\n", k.time_basis);
+}
+
+}  // namespace
+
+std::string to_text(const Explanation& e) {
+  return fmt::format("{}: {}\n\n  {}\n\n  What to do: {}\n", e.code, e.title, e.meaning, e.remedy);
+}
+
+std::string to_json(const Explanation& e) { return result_text("plimsoll.explanation", e); }
+
+std::string to_text(const Explained& e, const Page& page) {
+  std::string text = escaped_format("{}, batch {}, on {} with {:.0f} GB/s\n", shown(e.input.model),
+                                    e.input.batch, e.device_id, e.bandwidth / 1e9);
+  for (const NodeReport& n : e.nodes) {
+    text += escaped_format("\n{}{}\n", n.node,
+                           n.layer.module.empty() ? "" : ", module " + shown(n.layer.module));
+    text += tensors_text("inputs", n.inputs) + tensors_text("outputs", n.outputs);
+    text += layer_text(n.layer) + kept_text(n);
+    for (const KernelReport& k : n.kernels) text += kernel_text(k);
+  }
+  text += assumed_paragraph(e.notes, page);
+  return text + basis_text(e.notes, page);
+}
+
+void describe(Fields& f, Explained& e) {
+  describe_head(f, "plimsoll.node");
+  f.object("input", [&] { describe_question(f, e.input); });
+  f.object("result", [&] {
+    f.object("device", [&] {
+      f("id", e.device_id);
+      f("bandwidth", e.bandwidth);
+    });
+    f("nodes", e.nodes, {.least = 1});
+  });
+  describe_notes(f, e.notes, {.verb_settings = [&] { f("what", e.what); }});
+}
+
+std::string to_json(const Explained& e) {
+  return described_text([&](Fields& f) { f.visit(unchanged(e)); });
+}
+
+std::string to_text(const FigureGap& gap, const Page& page) {
+  const bool of_time = gap.inner->of_time;
+  const auto human = [&](int64_t amount) {
+    return of_time ? human_time(amount) : human_bytes(amount);
+  };
+  const auto line = [&](const NamedFigure& figure, int64_t amount) {
+    return fmt::format("{:<32}{:>10}  {}\n", figure.name, human(amount), figure.shown_by);
+  };
+  std::string text = wrapped(escaped_format("{}, batch {}, on {}", shown(gap.input.model),
+                                            gap.input.batch, gap.device_id),
+                             page) +
+                     "\n" + line(*gap.inner, gap.inner_amount);
+  constexpr size_t kWhy = 44;  // their column
+  for (const FigureStep& step : gap.steps) {
+    const std::string amount = (step.amount < 0 ? "-" : "+") + human(std::abs(step.amount));
+    text += wrapped(escaped_format("  {:<30}{:>10}  {}", step.name, amount, step.why), page, kWhy);
+  }
+  return text + line(*gap.outer, gap.outer_amount);
+}
+
+namespace {
+
+struct EndFigure {
+  NamedFigure figure;
+  int64_t amount = 0;
+};
+
+void describe(Fields& f, EndFigure& end) {
+  f("name", end.figure.name);
+  f("shown_by", end.figure.shown_by);
+  f("amount", end.amount);
+}
+
+}  // namespace
+
+void describe(Fields& f, FigureGap& between) {
+  static constexpr std::array<std::string_view, 2> kUnits = {"bytes", "ns"};
+  describe_head(f, "plimsoll.figures");
+  f.object("input", [&] { describe_question(f, between.input); });
+  f.object("result", [&] {
+    f.object("device", [&] { f("id", between.device_id); });
+    f("unit", kUnits[between.inner && between.inner->of_time ? 1 : 0], {.words = kUnits});
+    std::array<EndFigure, 2> ends;
+    if (between.inner && between.outer)
+      ends = {{{*between.inner, between.inner_amount}, {*between.outer, between.outer_amount}}};
+    f("figures", ends, "the inner first; the steps add up to their difference");
+    f("steps", between.steps, {.least = 1});
+  });
+  describe_notes(f, between.notes, {.verb_settings = [&] { f("what", between.what); }});
+}
+
+std::string to_json(const FigureGap& between) {
+  return described_text([&](Fields& f) { f.visit(unchanged(between)); });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,124 @@
+#include "estimator/app/report/largest_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/app/report/answer_notes.h"
+#include "estimator/app/report/human.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+namespace {
+
+std::string safe_batches(const LargestBatch& largest) {
+  const MaxBatchAnswer& a = largest.answer;
+  const std::string what =
+      largest.vary == "batch" ? "" : escaped_format("{} ", shortened(largest.vary, 20));
+  std::string text =
+      a.safe > 0 ? fmt::format("SAFE {}{}", what, a.safe) : std::string("NOTHING FITS SAFELY");
+  if (a.last_may_fit > a.safe) {
+    text += a.first_may_fit == a.last_may_fit
+                ? fmt::format("       may fit: {}", a.last_may_fit)
+                : fmt::format("       may fit: {}-{}", a.first_may_fit, a.last_may_fit);
+    if (a.last_may_fit < a.searched_to)
+      text += fmt::format("      will not fit: {} and up", a.last_may_fit + 1);
+  }
+  if (a.last_may_fit == a.searched_to) text += fmt::format("      searched to {}", a.searched_to);
+  if (largest.batch > 0) text += fmt::format("\n       at batch {}", largest.batch);
+  return text + "\n";
+}
+
+double fastest(const LargestBatch& largest) {
+  double best = 0;
+  for (const RoundBatch& r : largest.rounds) best = std::max(best, r.samples_per_second);
+  return best;
+}
+
+}  // namespace
+
+Table round_table(const LargestBatch& largest) {
+  const std::string& vary = largest.vary;
+  const bool of_batch = vary == "batch";
+  Table table({{vary},
+               {"peak", "device_bytes"},
+               {"at least", "device_bytes_low", Column::kFigure, 2},
+               {"at most", "device_bytes_high", Column::kFigure, 1},
+               {"of card", "share_of_usable"},
+               {"step", "step_ns"},
+               {"per second", "samples_per_second"},
+               {"of best", "share_of_best", Column::kFigure, 1},
+               {"", "verdict", Column::kRemark}});
+  const double best = fastest(largest);
+  for (const RoundBatch& r : largest.rounds) {
+    const BatchPoint& m = r.memory;
+    const bool safe = m.batch <= largest.answer.safe;
+    table.add({count_cell(m.batch),
+               bytes_cell(m.device_bytes),
+               bytes_cell(m.low),
+               bytes_cell(m.high),
+               share_cell(share_of(m.device_bytes, largest.usable_bytes)),
+               time_cell(r.step_ns),
+               number_cell(r.samples_per_second),
+               of_batch ? share_cell(r.samples_per_second / best) : TableCell{},
+               {!safe                            ? "may fail"
+                : m.batch == largest.answer.safe ? "safe"
+                                                 : "",
+                safe ? "fits" : "may_fit"}},
+              safe ? Tone::kPlain : Tone::kDoubtful);
+  }
+  return table;
+}
+
+// What each sample adds, where memory is a straight line through the outermost batches.
+namespace {
+
+// What a sample adds, by the outermost of the batches.
+std::string growth(const LargestBatch& largest) {
+  if (largest.rounds.size() < 2 || largest.vary != "batch") return "";
+  const BatchPoint& few = largest.rounds.front().memory;
+  const BatchPoint& many = largest.rounds.back().memory;
+  if (many.device_bytes <= few.device_bytes) return "";
+  return fmt::format("{} more per sample\n", human_bytes((many.device_bytes - few.device_bytes) /
+                                                         (many.batch - few.batch)));
+}
+
+std::string as_fast_hint(const LargestBatch& largest, const Page& page) {
+  if (largest.as_fast == 0 || largest.as_fast == largest.answer.safe) return "";
+  const auto at = std::ranges::find_if(
+      largest.rounds, [&](const RoundBatch& r) { return r.memory.batch == largest.as_fast; });
+  return wrapped(fmt::format("hint: batch {} has {:.0f} % of the speed and leaves {} free",
+                             largest.as_fast, 100 * at->samples_per_second / fastest(largest),
+                             human_bytes(largest.usable_bytes - at->memory.device_bytes)),
+                 page);
+}
+
+// Memory grows with the batch but for the allocator's segments.
+std::string first_dip(const LargestBatch& largest, const Page& page) {
+  const std::vector<BatchPoint>& points = largest.answer.points;
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (points[i].device_bytes >= points[i - 1].device_bytes) continue;
+    return wrapped(fmt::format("{} {} needs less memory than a smaller one: the allocator reserves "
+                               "segments of several sizes",
+                               largest.vary, points[i].batch),
+                   page);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_text(const LargestBatch& largest, const Page& page, bool quiet, bool basis) {
+  std::string text = safe_batches(largest);
+  if (quiet || largest.rounds.empty()) return text;
+  text += "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
+          as_fast_hint(largest, page) + first_dip(largest, page) +
+          assumed_paragraph(largest.notes, page);
+  return basis ? text + basis_text(largest.notes, page) : text;
+}
+
+std::string to_json(const LargestBatch& largest) {
+  return answer_text("plimsoll.max-batch", largest);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,195 @@
+#include "estimator/app/report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "estimator/answer/memory_part.h"
+#include "estimator/app/report/advice.h"
+#include "estimator/app/report/answer_notes.h"
+#include "estimator/app/report/estimate_tables.h"
+#include "estimator/app/report/headline.h"
+#include "estimator/app/report/spelling.h"
+#include "estimator/request/lengths.h"
+#include "graph/base/escape.h"
+
+namespace plimsoll {
+
+namespace {
+
+// Two parts of a line, the second on a line of its own where the page is too narrow for both.
+std::string in_columns(const std::string& first, const std::string& second, const Page& page) {
+  constexpr size_t kSecond = 68;
+  const size_t columns = columns_of(second);
+  const size_t at = std::max(columns_of(first) + 2,
+                             std::min(kSecond, page.width - std::min(page.width, columns)));
+  if (at + columns <= page.width)
+    return first + std::string(at - columns_of(first), ' ') + second + "\n";
+  return first + "\n       " + second + "\n";
+}
+
+// Of a run on the host where the host's memory, or all that the process takes, is not known.
+std::string answer_unjudged(const Estimate& e, const Page& page) {
+  return in_columns(fmt::format("NOT JUDGED   peak {} of tensors and process",
+                                human_bytes(e.memory.device_bytes)),
+                    fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
+                                human_bytes(e.memory.device_range.high)),
+                    page);
+}
+
+std::string answer(const Estimate& e, const Page& page) {
+  if (!e.judged()) return answer_unjudged(e, page);
+  const int64_t peak = e.memory.device_bytes;
+  const int64_t room = e.usable_bytes - peak;
+  const std::string_view word = headline(e.memory.verdict);
+  const std::string memory =
+      fmt::format("   peak {} of {} ({:.0f} %), {} {}", human_bytes(peak),
+                  human_bytes(e.usable_bytes), 100 * share_of(peak, e.usable_bytes),
+                  human_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
+  std::string text = in_columns(std::string(word) + memory,
+                                fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
+                                            human_bytes(e.memory.device_range.high)),
+                                page);
+  text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
+  if (e.on_host) return text;
+  const std::string pace =
+      escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
+                     human_number(e.time.samples_per_second), e.time.sample_unit,
+                     e.time.run_ns     ? ", whole run " + human_time(*e.time.run_ns)
+                     : e.time.epoch_ns ? ", epoch " + human_time(*e.time.epoch_ns)
+                                       : "");
+  return text + in_columns(pace,
+                           fmt::format("range {} - {}", human_time(e.time.step_range_ns.low),
+                                       human_time(e.time.step_range_ns.high)),
+                           page);
+}
+
+std::string breakdown(const Estimate& e, const Page& page) {
+  const std::string at =
+      e.memory.peak_node.empty() ? "" : " at " + shortened(e.memory.peak_node, kQuotedColumns);
+  std::string text =
+      "\n" + wrapped(escaped_format("Peak memory, in {}{}:", name(e.memory.peak_phase), at), page);
+  constexpr double kBytesPerMiB = 1048576.0;
+  constexpr size_t kBefore = 59;  // columns before the bars
+  const double longest =
+      static_cast<double>(std::clamp(page.width, kBefore, kBefore + 40) - kBefore);
+  for (const MemoryPart& p : memory_parts(e)) {
+    const double share = share_of(p.bytes, e.memory.device_bytes);
+    const auto bar = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * longest);
+    text += fmt::format("  {:<32}{:>10.1f} MiB  {:>5.1f} %{}{}\n", p.name,
+                        static_cast<double>(p.bytes) / kBytesPerMiB, 100 * share,
+                        bar > 0 ? "  " : "", std::string(bar, '#'));
+  }
+  text += fmt::format("  {:<32}{:>10.1f} MiB\n", "total",
+                      static_cast<double>(e.memory.device_bytes) / kBytesPerMiB);
+  if (e.memory.taken_bytes > 0) {
+    text += fmt::format("  needed; the framework reserves {} of the GPU",
+                        human_bytes(e.memory.taken_bytes));
+    if (e.memory.grown)
+      text += fmt::format(", {} in growth mode", human_bytes(e.memory.grown->bytes));
+    text += "\n";
+  } else if (e.memory.grown && e.memory.grown->bytes > e.memory.device_bytes) {
+    text += fmt::format("  needed; if there is room the process uses {}\n",
+                        human_bytes(e.memory.grown->bytes));
+  }
+  return text;
+}
+
+// Only where it was asked for: the framework's own part says little.
+std::string host(const Estimate& e) {
+  const MemoryEstimate& m = e.memory;
+  if (!m.host_asked || m.host_bytes == 0 || e.on_host) return "";
+  return fmt::format("\nHost memory: {}, range {} - {}\n", human_bytes(m.host_bytes),
+                     human_bytes(m.host_range.low), human_bytes(m.host_range.high));
+}
+
+std::string timing(const Estimate& e, const Page& page) {
+  if (e.on_host) return "";
+  const TimeEstimate& t = e.time;
+  std::string step =
+      fmt::format("Step: forward {}, backward {}, update {}", human_time(t.forward_ns),
+                  human_time(t.backward_ns), human_time(t.update_ns));
+  if (t.input_copy_ns > 0) step += fmt::format(", input copy {}", human_time(t.input_copy_ns));
+  if (t.communication_ns > 0)
+    step += fmt::format(", communication {}", human_time(t.communication_ns));
+  step += fmt::format("; {} launches, GPU busy {:.0f} %{}", t.launches, 100 * t.gpu_busy,
+                      t.input_bound  ? ", limited by the input"
+                      : t.host_bound ? ", limited by the host"
+                                     : "");
+  std::string host = escaped_format("Host {}: launches {}, step {}", t.host_id,
+                                    human_time(t.host_ns), human_time(t.framework_ns));
+  if (t.loader != "none") host += fmt::format(", loader {}", human_time(t.loader_ns));
+  if (t.input_copy_ns > 0) host += fmt::format(", input copy {}", human_time(t.input_copy_ns));
+  if (t.loader == "none") host += "; data loading is not included";
+  std::string text = "\n" + wrapped(step, page, 6) + wrapped(host, page, 6);
+  for (const LengthTime& l : t.lengths) {
+    text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
+                           shortened(listed(l.sizes), kQuotedColumns), human_time(l.step_ns));
+  }
+  return text;
+}
+
+Table kept_table(const Estimate& e) {
+  Table table({{"kept"},
+               {"made by", {}, Column::kName},
+               {"kept by", {}, Column::kName},
+               {"because", {}, Column::kName}});
+  for (const KeptTensor& k : e.kept)
+    table.add({bytes_cell(k.bytes), {k.made_by}, {k.node}, {k.rule}});
+  return table;
+}
+
+std::string help(const Estimate& e, const Page& page) {
+  if (e.memory.verdict == Verdict::kFits || e.on_host) return "";
+  if (e.remedies.empty())
+    return "\n" + wrapped(
+                      "No change helps: batch, precision, checkpointing, optimizer and their "
+                      "combinations were tried.",
+                      page);
+  return "\n" + remedy_table(e.remedies).text(page, 2);
+}
+
+std::string serving(const Estimate& e, const Page& page) {
+  if (!e.serve) return "";
+  const ServeEstimate& s = *e.serve;
+  return wrapped(fmt::format("Serve: {} of keys and values per token, {} tokens fit; prefill {}, "
+                             "one more token of each sequence {}\n",
+                             human_bytes(s.kv_bytes_per_token), s.tokens_that_fit,
+                             human_time(s.prefill_ns), human_time(s.decode_ns)),
+                 page);
+}
+
+}  // namespace
+
+std::string to_text(const Estimate& e, const TextOptions& options) {
+  const Page& page = options.page;
+  std::string text = answer(e, page);
+  if (options.quiet) return text;
+  text += help(e, page) + breakdown(e, page) + host(e) + timing(e, page) + serving(e, page);
+  if (options.metrics) text += metrics_text(e, page);
+  if (options.kernels) text += "\n" + kernel_table(e).text(page);
+  if (options.layers || options.depth > 0) text += "\n" + layer_table(e, options.depth).text(page);
+  if (options.why) text += "\nKept for the backward pass:\n" + kept_table(e).text(page, 2);
+  text += escaped_format("\ngpu: {} ({})\n", e.device_name, e.device_id) + assumed_text(e, page);
+  return options.basis ? text + basis_text(e, page) : text;
+}
+
+std::string to_text(const Diagnostic& diagnostic) {
+  const Diagnostic d = spelled(diagnostic);
+  std::string text;
+  if (!d.place.file.empty()) text += escaped_format("{}:", shortened(d.place.file, 400));
+  if (d.place.line > 0) text += fmt::format("{}:", d.place.line);
+  if (d.place.column > 0) text += fmt::format("{}:", d.place.column);
+  if (!text.empty()) text += " ";
+  if (!d.place.node.empty()) text += escaped_format("{}: ", d.place.node);
+  const std::string_view severity = d.severity == Severity::kError     ? "error"
+                                    : d.severity == Severity::kWarning ? "warning"
+                                                                       : "note";
+  text += escaped_format("{}: {} [{}]\n", severity, d.message, d.code);
+  if (!d.help.empty()) text += escaped_format("  help: {}\n", d.help);
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,133 @@
+#include "estimator/app/search/advice.h"
+
+#include <algorithm>
+#include <map>
+
+#include "estimator/answer/on_host.h"
+#include "estimator/app/search/changes.h"
+#include "estimator/app/search/largest_batch.h"
+#include "estimator/app/search/unbeaten.h"
+#include "estimator/estimator.h"
+#include "graph/base/try.h"
+
+namespace plimsoll {
+namespace {
+
+// What trains how much is not for memory alone to decide: combinations compete within one of these.
+struct Candidate {
+  Remedy remedy;
+  FinetuneKind finetune = FinetuneKind::kFull;
+};
+
+std::string joined(const std::string& first, const std::string& second, const char* between) {
+  return first.empty() || second.empty() ? first + second : first + between + second;
+}
+
+// Whether a change is worth its place in a combination.
+bool saves(int64_t bytes, int64_t before) {
+  constexpr double kWorthwhile = .02;
+  return static_cast<double>(bytes) < (1 - kWorthwhile) * static_cast<double>(before);
+}
+
+class StackSearch {
+ public:
+  StackSearch(const Hwdb& hwdb, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
+      : hwdb_(hwdb), kinds_(std::move(kinds)), batch_(batch), fits_already_(fits_already) {}
+
+  // The request with one change more, of the kinds from `next` on; `bytes`: what it needs as it is.
+  void extend(const Request& request, const Change& so_far, int64_t bytes, size_t next) {
+    for (size_t kind = next; kind < kinds_.size(); ++kind) {
+      for (const Change& change : kinds_[kind]) {
+        Request changed = request;
+        change.make(changed);
+        const Change both{joined(so_far.settings, change.settings, " "),
+                          joined(so_far.effect, change.effect, ", "),
+                          {}};
+        const auto remedy = tried(changed, both.settings, both.effect, hwdb_);
+        if (!remedy || !saves(remedy->device_bytes, bytes)) continue;
+        add(*remedy, changed);
+        const bool fits = remedy->verdict == Verdict::kFits;
+        if (!fits) add_passes(changed, both);
+        if (!fits || fits_already_) extend(changed, both, remedy->device_bytes, kind + 1);
+      }
+    }
+  }
+
+  // The same batch in passes that fit.
+  void add_passes(const Request& request, const Change& so_far) {
+    const auto largest = largest_batch(request, hwdb_, {.max = batch_, .rounds = 0});
+    if (!largest || largest->answer.safe == 0) return;
+    const auto passes = in_passes(request, batch_, largest->answer.safe);
+    if (!passes) return;
+    Request changed = request;
+    passes->make(changed);
+    const auto remedy = tried(changed, joined(so_far.settings, passes->settings, " "),
+                              joined(so_far.effect, passes->effect, ", "), hwdb_);
+    if (remedy) add(*remedy, changed);
+  }
+
+  // Those that no other beats; of those that fit, where one does.
+  std::vector<Remedy> best() const {
+    const auto fits = [](const Candidate& c) { return c.remedy.verdict == Verdict::kFits; };
+    const bool any = std::ranges::any_of(candidates_, fits);
+    std::map<FinetuneKind, std::vector<const Remedy*>> groups;
+    for (const Candidate& c : candidates_) {
+      if (!any || fits(c)) groups[c.finetune].push_back(&c.remedy);
+    }
+    std::vector<Remedy> best;
+    for (const auto& [kind, remedies] : groups) {
+      std::vector<MemoryAndPace> points;
+      for (const Remedy* r : remedies) points.push_back({r->device_bytes, r->samples_per_second});
+      const std::vector<char> leads = pareto_front(points);
+      for (size_t i = 0; i < remedies.size(); ++i) {
+        if (leads[i]) best.push_back(*remedies[i]);
+      }
+    }
+    sort_by_pace(best);
+    return best;
+  }
+
+ private:
+  void add(const Remedy& remedy, const Request& changed) {
+    candidates_.push_back({remedy, changed.recipe.finetune.kind});
+  }
+
+  const Hwdb& hwdb_;
+  std::vector<ChangeKind> kinds_;
+  int64_t batch_;
+  bool fits_already_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace
+
+std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today) {
+  const bool fits = today.memory.verdict == Verdict::kFits;
+  StackSearch search(hwdb, stackable_changes(request, hwdb, !today.input.family.empty()),
+                     today.input.batch, fits);
+  if (!fits) search.add_passes(request, {});
+  search.extend(request, {}, today.memory.device_bytes, 0);
+  return search.best();
+}
+
+Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
+  Request request = requested;
+  request.trace = request.detail = request.minimum = false;
+  auto today = TRY(estimate(request, hwdb));
+  if (today.on_host) return of_memory_alone();
+  return Advice{.device_id = today.device_id,
+                .sample_unit = today.time.sample_unit,
+                .usable_bytes = today.usable_bytes,
+                .today = {.verdict = today.memory.verdict,
+                          .device_bytes = today.memory.device_bytes,
+                          .device_range = today.memory.device_range,
+                          .step_ns = today.time.step_ns,
+                          .samples_per_second = today.time.samples_per_second},
+                .stacks = stacks(request, hwdb, today),
+                .notes = {.request = today.request,
+                          .assumed = today.assumed,
+                          .basis = today.basis,
+                          .diagnostics = today.diagnostics}};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,52 @@
+#include "estimator/app/search/batch_memory.h"
+
+#include "estimator/request/policy.h"
+#include "graph/base/try.h"
+
+namespace plimsoll {
+
+BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, double confidence,
+                         std::string vary)
+    : request_(request),
+      vary_(std::move(vary)),
+      evaluator_(evaluator),
+      recipe_(recipe_for(evaluator.platform(), request.recipe)),
+      policy_(policy_for(evaluator.platform(), request)),
+      confidence_(confidence) {}
+
+Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
+  ModelRequest request = request_;
+  Binding sizes;
+  if (vary_ == "batch") {
+    sizes["batch"] = size;
+  } else if (vary_ == "image") {
+    request.image = size;
+  } else {
+    // A table of positions allows some lengths alone, and only compiling knows which.
+    request.dims[vary_] = size;
+  }
+  constexpr size_t kMostEvents = 1'000'000;
+  if (models_.events() > kMostEvents) models_.clear();
+  const auto entry = TRY(models_.at(request, recipe_, policy_, sizes));
+  return Place{entry, binding_at(entry->model, sizes)};
+}
+
+Result<BatchPoint> BatchMemory::operator()(int64_t size) {
+  const auto here = TRY(at(size));
+  const auto plan = TRY(evaluator_.device(here.entry->model, here.entry->step, here.binding));
+  const DeviceMemory& memory = plan.device.memory;
+  const Range range = at_confidence({memory.low, memory.high}, memory.device_bytes, confidence_);
+  return BatchPoint{size, memory.device_bytes, range.low, range.high};
+}
+
+Result<Estimate> BatchMemory::estimate(int64_t size) {
+  const auto here = TRY(at(size));
+  return evaluator_.estimate(here.entry->model, here.binding);
+}
+
+Result<const CompiledModel*> BatchMemory::model(int64_t size) {
+  const auto here = TRY(at(size));
+  return &here.entry->model;
+}
+
+}  // namespace plimsoll

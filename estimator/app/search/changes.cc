@@ -1,0 +1,93 @@
+#include "estimator/app/search/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/estimator.h"
+#include "graph/base/setting.h"
+
+namespace plimsoll {
+namespace {
+
+// To 16 bits where the card computes in them.
+ChangeKind precisions(const Request& request, const Hwdb& hwdb) {
+  const auto device = hwdb.device(request.devices.front());
+  const PrecisionRow& now = *request.recipe.precision;
+  if (!device || now.storage != DType::kFloat32 || now.autocast) return {};
+  const char* const wanted = device->peak("bf16_tensor") ? "amp-bf16" : "amp-fp16";
+  return {{setting("precision", wanted), "",
+           [wanted](Request& r) { r.recipe.precision = find_precision(wanted); }}};
+}
+
+ChangeKind optimizers(const Request& request) {
+  const std::string smaller(request.recipe.optimizer->smaller);
+  if (smaller.empty() || request.recipe.mode != Mode::kTrain) return {};
+  return {{setting("optimizer", smaller), "smaller states", [smaller](Request& r) {
+             r.recipe.optimizer = find_optimizer(smaller);
+             r.recipe.published = false;
+           }}};
+}
+
+ChangeKind checkpoints(const Request& request) {
+  if (request.recipe.mode != Mode::kTrain || request.recipe.checkpoint != "none") return {};
+  return {{setting("checkpoint", "blocks"), "recomputes them",
+           [](Request& r) { r.recipe.checkpoint = "blocks"; }}};
+}
+
+ChangeKind adapters(const Request& request, bool of_family) {
+  const bool full = request.recipe.finetune.kind == FinetuneKind::kFull;
+  if (!of_family || request.recipe.mode != Mode::kTrain || !full) return {};
+  return {{setting("finetune", "lora"), "trains only adapters",
+           [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kLora; }},
+          {setting("finetune", "qlora"), "adapters, the rest in 4 bits",
+           [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kQlora; }}};
+}
+
+}  // namespace
+
+std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
+                                          bool of_family) {
+  std::vector<ChangeKind> kinds = {adapters(request, of_family), precisions(request, hwdb),
+                                   checkpoints(request), optimizers(request)};
+  std::erase_if(kinds, [](const ChangeKind& kind) { return kind.empty(); });
+  return kinds;
+}
+
+std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t safe) {
+  if (request.recipe.mode != Mode::kTrain || request.recipe.accumulate > 1) return std::nullopt;
+  constexpr int64_t kMostPasses = 64;
+  for (int64_t passes = 2; passes <= kMostPasses && batch % passes == 0; passes *= 2) {
+    const int64_t micro = batch / passes;
+    if (micro > safe) continue;
+    return Change{fmt::format("{} {}", setting("batch", fmt::to_string(micro)),
+                              setting("accumulate", fmt::to_string(passes))),
+                  fmt::format("still {} an update", batch), [micro, passes](Request& r) {
+                    r.batch = micro;
+                    r.recipe.accumulate = passes;
+                  }};
+  }
+  return std::nullopt;
+}
+
+std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
+                            const Hwdb& hwdb) {
+  const auto estimated = estimate(changed, hwdb);
+  if (!estimated) return std::nullopt;
+  return Remedy{.settings = std::move(settings),
+                .effect = std::move(effect),
+                .verdict = estimated->memory.verdict,
+                .device_bytes = estimated->memory.device_bytes,
+                .device_range = estimated->memory.device_range,
+                .step_ns = estimated->time.step_ns,
+                .samples_per_second = estimated->time.samples_per_second};
+}
+
+void sort_by_pace(std::vector<Remedy>& remedies) {
+  std::ranges::stable_sort(remedies, [](const Remedy& a, const Remedy& b) {
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    return a.samples_per_second > b.samples_per_second;
+  });
+}
+
+}  // namespace plimsoll

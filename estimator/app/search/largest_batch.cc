@@ -1,0 +1,156 @@
+#include "estimator/app/search/largest_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <set>
+
+#include "estimator/answer/effects.h"
+#include "estimator/app/search/batch_memory.h"
+#include "estimator/estimator.h"
+#include "estimator/model/bind_symbols.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/request/lengths.h"
+#include "estimator/request/one_stage.h"
+#include "graph/base/setting.h"
+#include "graph/base/try.h"
+
+namespace plimsoll {
+namespace {
+
+// Round multiples of `multiple` from the largest down, and the safe batch.
+std::set<int64_t> round_batches(const MaxBatchAnswer& answer, const BatchSearch& search) {
+  std::vector<int64_t> rounds;
+  for (int64_t step = 1; step * search.multiple <= answer.last_may_fit; step *= 2) {
+    rounds.push_back(step * search.multiple);
+    if (step > 1) rounds.push_back(step / 2 * 3 * search.multiple);
+  }
+  std::erase_if(rounds, [&](int64_t batch) { return batch > answer.last_may_fit; });
+  std::ranges::sort(rounds, std::ranges::greater());
+  std::set<int64_t> chosen(rounds.begin(), rounds.begin() + static_cast<ptrdiff_t>(std::min(
+                                                                rounds.size(), search.rounds)));
+  if (answer.safe > 0) chosen.insert(answer.safe);
+  return chosen;
+}
+
+int64_t as_fast_as_any(const LargestBatch& largest) {
+  constexpr double kAsFast = 0.98;
+  double best = 0;
+  for (const RoundBatch& r : largest.rounds) {
+    if (r.memory.batch <= largest.answer.safe) best = std::max(best, r.samples_per_second);
+  }
+  for (const RoundBatch& r : largest.rounds) {
+    if (r.memory.batch <= largest.answer.safe && r.samples_per_second >= kAsFast * best)
+      return r.memory.batch;
+  }
+  return 0;
+}
+
+// Where the search begins: what is asked, else a size that models have.
+int64_t set_start(Request& request, const std::string& vary) {
+  constexpr int64_t kBatch = 32, kImage = 224, kLength = 128;
+  if (!request.batch) request.batch = kBatch;
+  if (vary == "batch") return *request.batch;
+  if (vary == "image") {
+    if (!request.image) request.image = kImage;
+    return *request.image;
+  }
+  return request.dims.try_emplace(vary, kLength).first->second;
+}
+
+// Sizes that the model refuses take more than any card has, so that the search ends before them.
+class Refusals {
+ public:
+  Refusals(BatchMemory& memory, int64_t start) : memory_(memory), start_(start) {}
+
+  Result<BatchPoint> operator()(int64_t size) {
+    constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 4;
+    if (size <= start_) return memory_(size);
+    auto model = memory_.model(size);
+    Diagnostics why = model ? beyond_positions(**model) : std::move(model.error());
+    if (why.empty()) return memory_(size);
+    if (size < least_) {
+      least_ = size;
+      why_ = std::move(why);
+    }
+    return BatchPoint{size, kNone, kNone, kNone};
+  }
+
+  // A model that runs on paper alone: its tables of positions are shorter.
+  static Diagnostics beyond_positions(const CompiledModel& model) {
+    Diagnostics found;
+    std::ranges::copy_if(model.warnings, std::back_inserter(found),
+                         [](const Diagnostic& d) { return d.code == kBeyondPositions; });
+    return found;
+  }
+
+  // Leaves out what was refused; where that ended the search, says so.
+  void settle(const std::string& vary, MaxBatchAnswer& answer, Diagnostics& warnings) const {
+    const auto refused = [&](const BatchPoint& p) { return p.batch >= least_; };
+    if (std::erase_if(answer.points, refused) == 0) return;
+    const bool ended = answer.points.empty() || answer.points.back().batch == answer.last_may_fit;
+    if (!ended) return;
+    answer.searched_to = answer.last_may_fit;
+    warnings.push_back(note("N524", fmt::format("the model cannot run with {} {}: {}", vary, least_,
+                                                why_.front().message)));
+  }
+
+ private:
+  BatchMemory& memory_;
+  int64_t start_;
+  int64_t least_ = std::numeric_limits<int64_t>::max();
+  Diagnostics why_;
+};
+
+}  // namespace
+
+Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
+                                   const BatchSearch& search) {
+  Request request = at_longest(given);
+  auto platform =
+      TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
+  TRY(check_one_stage(given, platform));
+  const int64_t start = set_start(request, search.vary);
+  auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+  LargestBatch largest;
+  largest.device_id = evaluator.platform().device.id;
+  largest.vary = search.vary;
+  largest.search = search;
+  largest.notes.request = given;
+  largest.usable_bytes = evaluator.platform().usable_bytes;
+  BatchMemory memory(request, evaluator, search.confidence, search.vary);
+  const auto model = TRY(memory.model(start));
+  TRY(check_longest(model->graph, given));
+  if (search.vary != "batch") largest.batch = batch_at(*model, model->binding);
+  largest.notes.diagnostics = warnings_of(request, evaluator.platform(), *model);
+  Refusals refusals(memory, start);
+  std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
+  if (search.vary != "batch") evaluate = std::ref(refusals);
+  auto answer = TRY(max_batch(evaluate, {.capacity = largest.usable_bytes,
+                                         .multiple = search.multiple,
+                                         .max = search.max,
+                                         // No other decisions than those it was compiled for.
+                                         .start = start}));
+  largest.answer = std::move(answer);
+  refusals.settle(search.vary, largest.answer, largest.notes.diagnostics);
+  for (const int64_t size : round_batches(largest.answer, search)) {
+    // Images may be too small for a network.
+    if (search.vary != "batch" && !memory.model(size)) continue;
+    auto point = TRY(memory(size));
+    const auto estimated = TRY(memory.estimate(size));
+    largest.sample_unit = estimated.time.sample_unit;
+    largest.notes.basis = estimated.basis;
+    largest.notes.assumed = estimated.assumed;
+    std::erase_if(largest.notes.assumed, [&](const Assumption& a) {
+      return a.setting == search.vary || a.change == setting_entry("dim", search.vary, "N");
+    });
+    largest.rounds.push_back({point, estimated.time.step_ns, estimated.time.samples_per_second});
+  }
+  if (search.vary == "batch") largest.as_fast = as_fast_as_any(largest);
+  return largest;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,220 @@
+#include "estimator/app/sweep/read_sweep_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/app/sweep/hydra_plan.h"
+#include "estimator/app/sweep/plan_parameter.h"
+#include "graph/base/checked.h"
+#include "graph/base/escape.h"
+#include "graph/base/setting.h"
+#include "graph/base/try.h"
+#include "graph/json/object.h"
+#include "graph/json/reader.h"
+#include "graph/json/yaml_reader.h"
+
+namespace plimsoll {
+namespace {
+
+// What sweep tools say to themselves.
+constexpr std::array kOtherKeys = {
+    "program", "metric",          "name",    "description", "project",
+    "entity",  "early_terminate", "command", "schema",      "version"};
+bool is_yaml(std::string_view text, std::string_view file) {
+  if (file.ends_with(".yaml") || file.ends_with(".yml")) return true;
+  if (file.ends_with(".json")) return false;
+  const size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  return first == text.npos || text[first] != '{';
+}
+
+PlanSyntax syntax_of(const JsonValue& root) {
+  if (root.find("parameters") || !root.members()) return PlanSyntax::kParameters;
+  if (root.find("hydra")) return PlanSyntax::kHydra;
+  const bool any = std::ranges::any_of(
+      *root.members(), [](const JsonMember& m) { return is_optuna_distribution(m.value); });
+  return any ? PlanSyntax::kOptuna : PlanSyntax::kParameters;
+}
+
+class PlanReader {
+ public:
+  PlanReader(std::string_view file, const Limits& limits) : file_(file), limits_(limits) {}
+
+  Result<SweepPlan> read(const JsonValue& root) {
+    SweepPlan plan;
+    plan.syntax = syntax_of(root);
+    JsonObject object(root, file_, faults_, true);
+    if (plan.syntax == PlanSyntax::kHydra) {
+      read_model(object, plan);
+      object.optional("constraints");
+      object.optional("objective");
+      read_hydra_plan(root, file_, limits_, plan, faults_);
+    } else {
+      TRY(check_schema(object, root));
+      for (const char* other : kOtherKeys) object.optional(other);
+      read_method(object, plan);
+      read_model(object, plan);
+      object.optional("constraints");
+      object.optional("objective");
+      if (plan.syntax == PlanSyntax::kOptuna) {
+        read_space(object, plan);
+      } else {
+        read_parameters(object, plan);
+      }
+      object.finish();
+    }
+    read_constraints(root, plan);
+    read_objective(root, plan);
+    if (has_error(faults_)) return tl::make_unexpected(std::move(faults_));
+    return plan;
+  }
+
+ private:
+  Place place_of(const JsonValue& value) const {
+    return {std::string(file_), value.line, value.column, {}};
+  }
+
+  Result<void> check_schema(JsonObject& object, const JsonValue& root) const {
+    if (object.optional_string("schema").value_or("") != "plimsoll.model-config") return {};
+    return error("E203", "is a model config, not a plan", place_of(root),
+                 "a plan names it: model: FILE.json; or give it with " + setting("model"));
+  }
+
+  // One model, or several, which are the first parameter.
+  void read_model(JsonObject& object, SweepPlan& plan) {
+    const JsonValue* model = object.optional("model");
+    if (!model) return;
+    if (const std::string* one = model->string()) {
+      plan.model = *one;
+    } else if (model->list() && plan.syntax != PlanSyntax::kHydra) {
+      plan.parameters.push_back(reader(plan).read({"model", model->line, model->column, *model}));
+    } else if (plan.syntax != PlanSyntax::kHydra) {
+      object.fail("E311",
+                  fmt::format("\"model\" is a file, builtin:NAME or a list of them, found {}",
+                              model->description()),
+                  *model);
+    }
+  }
+
+  ParameterReader reader(const SweepPlan& plan) { return {file_, limits_, faults_, plan.random}; }
+
+  void read_parameters(JsonObject& object, SweepPlan& plan) {
+    const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}");
+    if (!parameters) return;
+    if (!parameters->members()) {
+      return object.fail(
+          "E311", fmt::format("\"parameters\" is an object, found {}", parameters->description()),
+          *parameters);
+    }
+    for (const JsonMember& member : *parameters->members())
+      plan.parameters.push_back(reader(plan).read(member));
+  }
+
+  void read_space(JsonObject& object, SweepPlan& plan) {
+    for (const JsonMember& member : *object.value().members()) {
+      if (!is_optuna_distribution(member.value)) continue;
+      object.optional(member.key);
+      plan.parameters.push_back(reader(plan).read(member));
+    }
+  }
+
+  void read_method(JsonObject& object, SweepPlan& plan) {
+    if (const JsonValue* method = object.optional("method")) {
+      const std::string* word = method->string();
+      plan.random = word && *word == "random";
+      if (!plan.random && !(word && *word == "grid")) {
+        object.fail("E311",
+                    fmt::format("\"method\" must be grid or random: {} is not supported",
+                                word ? shortened(*word, 40) : method->description()),
+                    *method);
+      }
+    }
+    const auto whole = [&](const char* key, int64_t least) -> std::optional<int64_t> {
+      const JsonValue* value = object.optional(key);
+      if (!value) return std::nullopt;
+      const auto number = value->integer();
+      if (number && *number >= least) return number;
+      object.fail("E311", fmt::format("\"{}\" must be an integer of at least {}", key, least),
+                  *value);
+      return std::nullopt;
+    };
+    plan.run_cap = whole("run_cap", 1);
+    plan.seed = whole("seed", 0).value_or(0);
+    if (const JsonValue* early = object.optional("early_terminate")) {
+      plan.notes.push_back(
+          warning("W517", "early_terminate has no effect: nothing is trained", place_of(*early)));
+    }
+  }
+
+  void read_constraints(const JsonValue& root, SweepPlan& plan) {
+    const JsonValue* list = root.find("constraints");
+    if (!list) return;
+    std::vector<Constraint::Parameter> names;
+    for (const SweepParameter& parameter : plan.parameters) names.push_back(typed(parameter));
+    const JsonValue::List one = {*list};
+    for (const JsonValue& value : list->list() ? *list->list() : one) {
+      const std::string* text = value.string();
+      auto constraint = text ? Constraint::read(*text, names)
+                             : tl::expected<Constraint, std::string>(tl::unexpected<std::string>(
+                                   "expected text, found " + value.description()));
+      if (constraint) {
+        plan.constraints.push_back(std::move(*constraint));
+      } else {
+        faults_.push_back(error("E324", "constraint: " + constraint.error(), place_of(value),
+                                "for example \"batch * accumulate <= 512 and gpu != 't4'\"")
+                              .value()
+                              .front());
+      }
+    }
+  }
+
+  static Constraint::Parameter typed(const SweepParameter& parameter) {
+    const auto kind = [](const JsonValue& value) {
+      return value.number()   ? Constraint::Kind::kNumber
+             : value.string() ? Constraint::Kind::kText
+                              : Constraint::Kind::kTruth;
+    };
+    // Names without values are nobody's.
+    if (parameter.values.empty()) return {};
+    Constraint::Parameter typed{parameter.name, kind(parameter.values.front())};
+    typed.mixed = std::ranges::any_of(
+        parameter.values, [&](const JsonValue& value) { return kind(value) != typed.kind; });
+    return typed;
+  }
+
+  void read_objective(const JsonValue& root, SweepPlan& plan) {
+    const JsonValue* value = root.find("objective");
+    if (!value) return;
+    JsonObject object(*value, file_, faults_);
+    const std::string word =
+        object.required_choice("name", {kObjectiveFigures.begin(), kObjectiveFigures.end()});
+    const auto goal = object.optional_choice("goal", {"maximize", "minimize"});
+    object.finish();
+    const auto at = std::ranges::find(kObjectiveFigures, word);
+    if (at == kObjectiveFigures.end()) return;
+    Objective objective;
+    objective.figure = static_cast<Objective::Figure>(at - kObjectiveFigures.begin());
+    objective.maximize =
+        goal ? *goal == "maximize" : objective.figure == Objective::Figure::kSamplesPerSecond;
+    plan.objective = objective;
+  }
+
+  std::string_view file_;
+  const Limits& limits_;
+  Diagnostics faults_;
+};
+}  // namespace
+
+Result<SweepPlan> read_sweep_plan(std::string_view text, std::string_view file,
+                                  const Limits& limits) {
+  const bool yaml = is_yaml(text, file);
+  auto root = TRY(yaml ? read_yaml(text, file, limits) : read_json(text, file, limits));
+  auto plan = PlanReader(file, limits).read(root);
+  if (!plan) return plan;
+  plan->yaml = yaml;
+  plan->root = std::move(root);
+  return plan;
+}
+
+}  // namespace plimsoll

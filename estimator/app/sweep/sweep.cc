@@ -1,0 +1,414 @@
+#include "estimator/app/sweep/sweep.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "estimator/answer/effects.h"
+#include "estimator/answer/platform_notes.h"
+#include "estimator/app/sweep/sweep_bundles.h"
+#include "estimator/app/sweep/sweep_warnings.h"
+#include "estimator/estimator.h"
+#include "estimator/model/model_cache.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/request/one_stage.h"
+#include "estimator/request/policy.h"
+#include "estimator/step/distinct_kernels.h"
+#include "estimator/time/step_conditions.h"
+#include "graph/base/try.h"
+#include "graph/base/work_in_order.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kBlock = 128;          // points of sizes that are priced together
+constexpr size_t kMostHeld = 2'000'000;  // events of replays that are kept for the next device
+
+// A model at work in a sweep.
+struct Compiled {
+  explicit Compiled(ModelCache::Entry& of) : entry(of), bytes(of.model) {}
+  ModelCache::Entry& entry;
+  StepBytes bytes;
+  std::vector<std::vector<Launches>> launches{};  // by number among the distinct kernels
+};
+
+struct Family {
+  explicit Family(Request asked) : request(std::move(asked)) {}
+  Request request;
+  ModelCache models;
+  std::map<const ModelCache::Entry*, Compiled> compiled;
+  DistinctKernels kernels;
+};
+
+struct Variant {
+  size_t index;
+  const Request& request;
+  Evaluator evaluator;
+  Recipe recipe;
+  Policy policy;
+};
+
+// One point of one variant while its block is worked on.
+struct Entry {
+  SweepPoint answer;
+  Compiled* compiled = nullptr;  // null where the point failed
+  size_t at = 0;                 // of the block
+  StepTimeInput conditions{};
+  std::optional<StepSum> sum{};
+  std::optional<TimeContext> context{};  // where the card limits what algorithms there are
+  StepEvidence evidence{};
+};
+
+// What a block of a bundle's points comes to.
+struct BlockAnswer {
+  std::vector<SweepPoint> points;
+  SweepWarnings warnings;            // of what was compiled for it
+  std::optional<Diagnostics> fault;  // which ends the sweep
+};
+
+class Sweeper {
+ public:
+  Sweeper(std::span<const SizeAxis> sizes, const Hwdb& hwdb, const SweepOptions& options)
+      : sizes_(sizes), hwdb_(hwdb), options_(options) {}
+
+  // The points from `first` to before `last`.
+  BlockAnswer block(const SweepBundle& bundle, int64_t first, int64_t last) {
+    block_ = {};
+    replays_.clear();
+    held_ = 0;
+    Result<void> done;
+    if (prepared_.empty() || prepared_.front().front().index != bundle.front().index)
+      done = begin(bundle);
+    for (size_t i = 0; done && i < bundle.size(); ++i) {
+      variants_ = prepared_[i];
+      done = run_block(first, last);
+    }
+    if (!done) block_.fault = std::move(done.error());
+    return std::move(block_);
+  }
+
+ private:
+  Result<void> begin(const SweepBundle& bundle) {
+    Request family = family_of(bundle.front().variants.front());
+    if (!family_ || family_->request != family) family_.emplace(std::move(family));
+    prepared_.clear();
+    for (const SweepGroup& group : bundle) {
+      auto prepared = prepare(group);
+      if (!prepared) {
+        prepared_.clear();
+        return tl::make_unexpected(std::move(prepared.error()));
+      }
+      prepared_.push_back(std::move(*prepared));
+    }
+    return {};
+  }
+
+  Result<std::vector<Variant>> prepare(const SweepGroup& group) {
+    size_t index = group.index;
+    std::vector<Variant> variants;
+    for (const Request& request : group.variants) {
+      auto platform = TRY(find_platform(hwdb_, request, request.devices.front()));
+      TRY(check_one_stage(request, platform));
+      const Recipe recipe = recipe_for(platform, request.recipe);
+      const Policy policy = policy_for(platform, request);
+      block_.warnings.add(platform_warnings(platform, *request.recipe.precision));
+      auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+      variants.push_back({index++, request, std::move(evaluator), recipe, policy});
+    }
+    return variants;
+  }
+
+  Result<void> run_block(int64_t first, int64_t last) {
+    std::vector<Entry> entries;
+    for (const Variant& variant : variants_) {
+      if (family_->models.events() > options_.most_events) {
+        answer(entries);
+        replays_.clear();
+        family_.emplace(Request(family_->request));
+      }
+      for (int64_t point = first; point < last; ++point) {
+        Entry& entry = entries.emplace_back();
+        if (options_.known) {
+          if (auto known = options_.known(variant.index, point)) {
+            entry.answer = std::move(*known);
+            continue;
+          }
+        }
+        entry.answer.variant = variant.index;
+        entry.answer.point = point;
+        entry.answer.device_id = variant.evaluator.platform().device.id;
+        entry.at = static_cast<size_t>(point - first);
+        if (auto planned = plan(variant, entry); !planned) {
+          if (exit_status(planned.error()) != 3) return planned;
+          entry.answer.failure = std::move(planned.error());
+          entry.compiled = nullptr;
+        }
+      }
+    }
+    answer(entries);
+    return {};
+  }
+
+  void answer(std::vector<Entry>& entries) {
+    if (options_.time) add_times(entries);
+    for (Entry& entry : entries) block_.points.push_back(std::move(entry.answer));
+    entries.clear();
+  }
+
+  // The model at a point, and what it takes of the device.
+  Result<void> plan(const Variant& variant, Entry& entry) {
+    const auto compiled = TRY(compiled_at(variant, entry.answer.point));
+    entry.compiled = compiled;
+    const CompiledModel& model = entry.compiled->entry.model;
+    StepBinder& step = entry.compiled->entry.step;
+    const Binding binding = binding_at(model, sizes_at(entry.answer.point));
+    const Platform& platform = variant.evaluator.platform();
+    if (options_.time) {
+      const auto bound = TRY(step(binding));
+      entry.conditions = step_conditions(model, platform, variant.request);
+      entry.compiled->bytes.fill_in(*bound, entry.conditions);
+      entry.conditions.samples = samples_loaded(model, binding, platform);
+    }
+    const auto plan = TRY(variant.evaluator.device(model, step, binding, replay_at(entry)));
+    if (plan.workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(plan));
+    const DeviceMemory& memory = plan.device.memory;
+    SweepPoint& answer = entry.answer;
+    answer.usable_bytes = platform.usable_bytes;
+    answer.device_bytes = memory.device_bytes;
+    answer.device_range_bytes = {memory.low, memory.high};
+    answer.fits = memory.device_bytes <= answer.usable_bytes;
+    answer.verdict = plan.device.verdict;
+    return {};
+  }
+
+  // What the bundle's last device had at this point of this model; null where too many are held.
+  LastReplay* replay_at(const Entry& entry) {
+    const auto key = std::pair(entry.compiled, entry.at);
+    if (const auto known = replays_.find(key); known != replays_.end()) return &known->second;
+    held_ += entry.compiled->entry.model.step.events.size();
+    return prepared_.size() > 1 && held_ < kMostHeld ? &replays_[key] : nullptr;
+  }
+
+  Binding sizes_at(int64_t point) const {
+    Binding sizes;
+    const std::vector<size_t> place = place_of(point, sizes_);
+    for (size_t axis = 0; axis < sizes_.size(); ++axis)
+      sizes[sizes_[axis].symbol] = sizes_[axis].values[place[axis]];
+    return sizes;
+  }
+
+  Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
+    const Request& request = variant.request;
+    const auto entry =
+        TRY(family_->models.at(request, variant.recipe, variant.policy, sizes_at(point)));
+    const auto [place, is_new] = family_->compiled.try_emplace(entry, *entry);
+    Compiled& compiled = place->second;
+    if (!is_new) return &compiled;
+    const Platform& platform = variant.evaluator.platform();
+    block_.warnings.add_model(warnings_of(request, platform, entry->model));
+    if (options_.time) number_kernels(compiled, platform);
+    return &compiled;
+  }
+
+  void number_kernels(Compiled& compiled, const Platform& platform) {
+    const Step& step = compiled.entry.model.step;
+    const std::vector<size_t> numbers = family_->kernels.add(step);
+    compiled.launches.resize(family_->kernels.size());
+    for (const auto& [id, launches] : count_launches(step, !platform.framework.bias_is_operator))
+      compiled.launches[numbers[id]].push_back(launches);
+  }
+
+  // Times of all entries that have a plan.
+  void add_times(std::vector<Entry>& entries) {
+    std::vector<Entry*> open;
+    for (Entry& entry : entries) {
+      if (!entry.compiled) continue;
+      entry.sum.emplace(entry.conditions.habits, context().rates());
+      entry.evidence = {};
+      if (entry.context) {
+        add_limited(entry);
+      } else {
+        open.push_back(&entry);
+      }
+    }
+    std::ranges::stable_sort(open, {}, &Entry::at);
+    if (!add_kernels(open)) {
+      // A count beyond 64 bits at one point: the others are priced without it.
+      for (size_t begin = 0; begin < open.size();) {
+        const auto end = static_cast<size_t>(
+            std::ranges::find_if(open.begin() + static_cast<ptrdiff_t>(begin), open.end(),
+                                 [&](const Entry* e) { return e->at != open[begin]->at; }) -
+            open.begin());
+        const std::span<Entry*> point(&open[begin], end - begin);
+        if (auto added = add_kernels(point); !added) fail(point, added.error());
+        begin = end;
+      }
+    }
+    for (Entry& entry : entries) {
+      if (entry.sum) finish(entry);
+    }
+  }
+
+  // Of kernels that run by algorithms of this point's own.
+  void add_limited(Entry& entry) {
+    const CompiledModel& model = entry.compiled->entry.model;
+    const Binding binding = binding_at(model, sizes_at(entry.answer.point));
+    const auto bound = entry.compiled->entry.step(binding);
+    if (!bound) {
+      Entry* failed[] = {&entry};
+      return fail(failed, bound.error());
+    }
+    const FrameworkProfile& framework = variant_of(entry).evaluator.platform().framework;
+    for (const auto& [id, launches] : count_launches(model.step, !framework.bias_is_operator)) {
+      const KernelAt& kernel = (*bound)->kernels[id];
+      entry.sum->add(kernel, launches, kernel_time(kernel, *entry.context));
+      entry.evidence.add(kernel.flop, launches.count, evidence_of(kernel, *entry.context));
+    }
+  }
+
+  const Variant& variant_of(const Entry& entry) const {
+    return variants_[entry.answer.variant - variants_.front().index];
+  }
+
+  static void fail(std::span<Entry*> entries, const Diagnostics& why) {
+    for (Entry* entry : entries) {
+      entry->answer.failure = why;
+      entry->compiled = nullptr;
+    }
+  }
+
+  // Prices the family's kernels at the entries' points, which are in order, and adds each to the
+  // steps that launch it.
+  Result<void> add_kernels(std::span<Entry*> entries) {
+    if (entries.empty()) return {};
+    std::vector<Binding> points;
+    std::vector<size_t> point_of;  // by entry
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (i == 0 || entries[i]->at != entries[i - 1]->at)
+        points.push_back(
+            binding_at(entries[i]->compiled->entry.model, sizes_at(entries[i]->answer.point)));
+      point_of.push_back(points.size() - 1);
+    }
+    std::vector<KernelTime> times(points.size());
+    std::vector<Evidence> evidence(points.size());
+    size_t number = 0;
+    return family_->kernels.at(points, [&](std::span<const KernelAt> kernel) {
+      const size_t here = number++;
+      bool priced = false;
+      for (size_t i = 0; i < entries.size(); ++i) {
+        Entry& entry = *entries[i];
+        const auto& launches = entry.compiled->launches;
+        if (here >= launches.size() || launches[here].empty()) continue;
+        if (!std::exchange(priced, true)) {
+          for (size_t p = 0; p < points.size(); ++p) {
+            times[p] = kernel_time(kernel[p], context());
+            evidence[p] = evidence_of(kernel[p], context());
+          }
+        }
+        const size_t p = point_of[i];
+        for (const Launches& each : launches[here]) {
+          entry.sum->add(kernel[p], each, times[p]);
+          entry.evidence.add(kernel[p].flop, each.count, evidence[p]);
+        }
+      }
+    });
+  }
+
+  void finish(Entry& entry) {
+    if (!entry.compiled) return;
+    const CompiledModel& model = entry.compiled->entry.model;
+    const Platform& platform = variant_of(entry).evaluator.platform();
+    entry.conditions.errors = step_errors(model, platform, entry.evidence);
+    const StepTime step = entry.sum->finish(entry.conditions);
+    SweepPoint& answer = entry.answer;
+    answer.step_ns = to_ns(step.seconds);
+    answer.step_range_ns = {to_ns(step.low), to_ns(step.high)};
+    answer.host_bound = step.host_bound;
+    answer.sample_unit = model.meta.sample_unit;
+    answer.samples_per_second =
+        samples_per_second(model, binding_at(model, sizes_at(answer.point)),
+                           model.recipe.parallel.mesh.replicas(), step.seconds);
+    answer.run_ns = run_of(entry, step.seconds);
+    if (answer.step_range_ns.high == std::numeric_limits<int64_t>::max())
+      answer.failure = too_long(platform.device).value();
+  }
+
+  std::optional<int64_t> run_of(const Entry& entry, double step_seconds) const {
+    const CompiledModel& model = entry.compiled->entry.model;
+    const ProgramRequest& program = variant_of(entry).request;
+    const double whole_batch =
+        samples_per_step(model, binding_at(model, sizes_at(entry.answer.point)),
+                         model.recipe.parallel.mesh.replicas());
+    const auto epoch = epoch_seconds(model, program, whole_batch, step_seconds);
+    if (!epoch) return std::nullopt;
+    const double epochs = static_cast<double>(std::max<int64_t>(1, program.epochs));
+    return to_ns(*epoch * epochs);
+  }
+
+  // Recipes of one precision are priced alike on one device.
+  const TimeContext& context() const { return variants_.front().evaluator.context(); }
+
+  std::span<const SizeAxis> sizes_;
+  const Hwdb& hwdb_;
+  SweepOptions options_;
+  std::optional<Family> family_;
+  std::vector<std::vector<Variant>> prepared_;  // of a bundle's groups
+  std::span<const Variant> variants_;           // of the one at work
+  std::map<std::pair<const Compiled*, size_t>, LastReplay> replays_;
+  size_t held_ = 0;
+  BlockAnswer block_;
+};
+
+}  // namespace
+
+int64_t points_of(std::span<const SizeAxis> sizes) {
+  int64_t points = 1;
+  for (const SizeAxis& axis : sizes) {
+    if (__builtin_mul_overflow(points, static_cast<int64_t>(axis.values.size()), &points))
+      return std::numeric_limits<int64_t>::max();
+  }
+  return points;
+}
+
+std::vector<size_t> place_of(int64_t point, std::span<const SizeAxis> sizes) {
+  std::vector<size_t> place(sizes.size());
+  for (size_t axis = sizes.size(); axis-- > 0;) {
+    const auto count = static_cast<int64_t>(sizes[axis].values.size());
+    place[axis] = static_cast<size_t>(point % count);
+    point /= count;
+  }
+  return place;
+}
+
+Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
+                          const Hwdb& hwdb, const SweepOptions& options,
+                          const std::function<bool(const SweepPoint&)>& use) {
+  const std::vector<SweepGroup> groups = groups_of(variants);
+  const std::vector<SweepBundle> bundles = bundles_of(groups);
+  const int64_t points = points_of(sizes);
+  const auto blocks = static_cast<size_t>((points + kBlock - 1) / kBlock);  // of each bundle
+  const size_t units = bundles.size() * blocks;
+  const size_t before = units * options.part / options.parts;
+  const size_t end = units * (options.part + 1) / options.parts;
+  SweepWarnings warnings;
+  std::optional<Diagnostics> fault;
+  const auto make_worker = [&]() -> Worker<BlockAnswer> {
+    return [&, sweeper = std::make_shared<Sweeper>(sizes, hwdb, options)](size_t at) {
+      const size_t unit = before + at;
+      const auto first = static_cast<int64_t>(unit % blocks) * kBlock;
+      return sweeper->block(bundles[unit / blocks], first, std::min(points, first + kBlock));
+    };
+  };
+  work_in_order<BlockAnswer>(end - before, options.threads, make_worker,
+                             [&](const BlockAnswer& block) {
+                               warnings.add(block.warnings);
+                               fault = block.fault;
+                               return !fault && std::ranges::all_of(block.points, use);
+                             });
+  if (fault) return tl::make_unexpected(std::move(*fault));
+  return warnings.all();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,85 @@
+// The largest sequence and image: what the search says, estimates at those sizes say.
+#include "estimator/app/search/largest_batch.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/requests.h"
+
+using namespace plimsoll;
+
+namespace {
+
+Verdict verdict_at(Request request, const std::string& vary, int64_t size) {
+  if (vary == "image") {
+    request.image = size;
+  } else {
+    request.dims[vary] = size;
+  }
+  return test::answer(request).memory.verdict;
+}
+
+// Those at the ends of its zones, against an estimate of each.
+void check_ends(const Request& request, const BatchSearch& search, const LargestBatch& found) {
+  const MaxBatchAnswer& a = found.answer;
+  const std::string vary = search.vary;
+  CAPTURE(vary);
+  CAPTURE(a.safe);
+  CAPTURE(a.last_may_fit);
+  REQUIRE(a.safe > 0);
+  CHECK(a.safe % search.multiple == 0);
+  CHECK(verdict_at(request, vary, a.safe) == Verdict::kFits);
+  if (a.last_may_fit > a.safe) {
+    CHECK(verdict_at(request, vary, a.first_may_fit) == Verdict::kMayFit);
+    CHECK(verdict_at(request, vary, a.last_may_fit) != Verdict::kDoesNotFit);
+  }
+  if (a.last_may_fit < a.searched_to)
+    CHECK(verdict_at(request, vary, a.last_may_fit + search.multiple) == Verdict::kDoesNotFit);
+}
+
+}  // namespace
+
+TEST_CASE("largest: a sequence at a batch, up to where memory ends") {
+  const Request request = test::request("builtin:transformer-base", "tesla-t4", 8);
+  const auto found = largest_batch(request, test::hwdb(), {.vary = "source", .multiple = 64});
+  REQUIRE_MESSAGE(found, found.error().front().message);
+  check_ends(request, {.vary = "source", .multiple = 64}, *found);
+  CHECK(found->batch == 8);
+  CHECK(found->vary == "source");
+  CHECK(found->as_fast == 0);
+  REQUIRE(found->rounds.size() >= 6);
+  for (size_t i = 1; i < found->rounds.size(); ++i) {
+    CHECK(found->rounds[i].memory.device_bytes > found->rounds[i - 1].memory.device_bytes);
+    CHECK(found->rounds[i].step_ns > found->rounds[i - 1].step_ns);
+  }
+}
+
+TEST_CASE("largest: an image at a batch, of multiples") {
+  const Request request = test::request("builtin:resnet50", "tesla-t4", 16);
+  const BatchSearch search{.vary = "image", .multiple = 32};
+  const auto found = largest_batch(request, test::hwdb(), search);
+  REQUIRE_MESSAGE(found, found.error().front().message);
+  check_ends(request, search, *found);
+  CHECK(found->batch == 16);
+}
+
+TEST_CASE("largest: a model's table of positions ends the search, and it is said") {
+  const Request request = test::request("builtin:vit_b_16", "h200", 1);
+  const BatchSearch search{.vary = "image", .multiple = 16};
+  const auto found = largest_batch(request, test::hwdb(), search);
+  REQUIRE_MESSAGE(found, found.error().front().message);
+  CHECK(found->answer.safe == 224);  // 14 patches of 16 a side
+  CHECK(found->answer.searched_to == 224);
+  REQUIRE(!found->notes.diagnostics.empty());
+  CHECK(found->notes.diagnostics.back().code == "N524");
+  CHECK(found->notes.diagnostics.back().message.find("with image 240") != std::string::npos);
+}
+
+TEST_CASE("largest: a size that the model does not have is an error") {
+  const auto code = [](const char* model, const std::string& vary) {
+    const auto found =
+        largest_batch(test::request(model, "tesla-t4", 8), test::hwdb(), {.vary = vary});
+    return found ? "" : found.error().front().code;
+  };
+  CHECK(code("builtin:resnet50", "sequence") == "E113");
+  CHECK(code("builtin:transformer-base", "image") == "E113");
+}
