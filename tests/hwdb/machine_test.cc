@@ -114,7 +114,7 @@ TEST_CASE("machine: times of its card's kernels are multiplied, of no other card
   CHECK(of_class(here, "conv ") == doctest::Approx(2 * of_class(plain, "conv ")).epsilon(.01));
   CHECK(of_class(here, "gemm ") == of_class(plain, "gemm "));
   CHECK(std::ranges::any_of(here.basis, [](const std::string& line) {
-    return line.find("forward times 2.00 as 40 kernels measured on this machine") != line.npos;
+    return line.find("forward times 2.00 from 40 kernels measured on this machine") != line.npos;
   }));
   CHECK(step("rtx-3090", true).time.step_ns == step("rtx-3090", false).time.step_ns);
 }
