@@ -7,6 +7,7 @@
 
 #include "estimator/settings/records.h"
 #include "estimator/settings/setting_row.h"
+#include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
 
 namespace plimsoll {
@@ -102,7 +103,8 @@ std::string model_of(const std::string& name) {
   const bool given =
       name.ends_with(".onnx") || name.ends_with(".json") || name.find(':') != name.npos;
   if (given) return name;
-  return (published_config(name) ? "hf:" : "builtin:") + name;
+  const bool published = !find_builtin(name) && published_config(name);
+  return (published ? "hf:" : "builtin:") + name;
 }
 
 tl::expected<void, std::string> set_framework(const MeasuredRun& run, Request& q) {

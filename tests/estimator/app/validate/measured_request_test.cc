@@ -118,6 +118,8 @@ TEST_CASE("measured request: published configurations by the names that trainers
   REQUIRE(q);
   CHECK(q->model == "hf:llama-2-7b");
   CHECK(q->dims.at("sequence") == 4096);
+  r.model = "gpt2";  // a built-in network has this name too, and is meant
+  CHECK(request_of(r, {})->model == "builtin:gpt2");
 }
 
 TEST_CASE("measured request: CUDA and the loading of modules choose the context") {
