@@ -36,7 +36,7 @@ SettingValue trainer() {
   value.type = SettingValue::Type::kWord;
   value.placeholder = "PROGRAM";
   value.words = [] {
-    std::vector<std::string> names = {"none"};
+    std::vector<std::string> names;
     for (const TrainerRow& row : trainers()) names.emplace_back(row.name);
     return names;
   };
@@ -65,7 +65,6 @@ std::span<const SettingRow> gradient_settings() {
       {.name = "trainer",
        .group = kTrainingGroup,
        .help = "training program whose defaults apply where no setting is given",
-       .default_text = "none",
        .value = trainer(),
        .acts = {trains, "inference trains nothing"}},
   };

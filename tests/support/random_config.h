@@ -27,7 +27,7 @@ class RandomConfig {
     input["shape"] = {"batch"};
     for (const int64_t extent : shape_) input["shape"].push_back(extent);
     if (kind == "tokens") input["dtype"] = "i64";
-    config["inputs"] = {input};
+    config["inputs"] = json::array({input});
     config["layers"] = json::array();
     if (kind == "tokens") {
       shape_.push_back(4 * chance_.between(1, 12));

@@ -6,7 +6,6 @@
 #include "estimator/app/report/headline.h"
 #include "estimator/app/report/human.h"
 #include "estimator/app/report/spelling.h"
-#include "estimator/app/report/text.h"
 
 namespace plimsoll {
 
