@@ -22,7 +22,7 @@ std::vector<MeasuredRun> runs_of(const std::string& text) {
 }
 
 std::string record(const std::string& model, const std::string& more = R"(, "total_ms": 90.5)") {
-  return R"({"source": {"title": "lab-7: python /home/someone/train.py"}, "kind": "model",
+  return R"({"source": {"title": "lab-7: python /srv/someone/train.py"}, "kind": "model",
     "records": [{"device": "tesla-t4", "model": ")" +
          model + R"(", "batch": 32, "dtype": "amp-fp16",
     "framework": "pytorch", "framework_version": "2.4.1", "host": "lab-7.example.org",
