@@ -42,7 +42,7 @@ SettingValue trainer() {
   };
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
     const auto at = TRY(read_word(row, text));
-    into.trainer = at > 0 ? &trainers()[at - 1] : nullptr;
+    into.trainer = &trainers()[at];
     return {};
   };
   value.write = [](JsonWriter& out, const Request& from) {
