@@ -1,7 +1,5 @@
 #include "estimator/memory/memory_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,86 +7,14 @@
 #include "estimator/library/workspace/cublas.h"
 #include "estimator/memory/demand.h"
 #include "estimator/memory/host_memory.h"
+#include "estimator/memory/process_context.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
 #include "graph/base/try.h"
 #include "graph/ir/display_name.h"
-#include "graph/ops/op_row.h"
 
 namespace plimsoll {
 namespace {
-
-// Batch norm of plain features is PyTorch's own kernel: use_cudnn in _batch_norm_impl_index asks
-// for three dimensions or more (aten/src/ATen/native/Normalization.cpp).
-bool norm_by_cudnn(const Graph& graph, const Node& node) {
-  if (!is_batch_norm(node) || node.inputs.empty()) return false;
-  const auto& shape = graph.tensors[node.inputs[0]].shape;
-  return !shape || shape->size() >= 3;
-}
-
-bool uses_cudnn(const Graph& graph, const BoundStep& bound) {
-  return std::any_of(bound.kernels.begin(), bound.kernels.end(),
-                     [](const KernelAt& k) {
-                       return k.kernel_class == KernelClass::kConv ||
-                              k.kernel_class == KernelClass::kRecurrent;
-                     }) ||
-         std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const Node& node) { return norm_by_cudnn(graph, node); });
-}
-
-// Where each group of a convolution has library handles of its own (Caffe).
-int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
-  int64_t groups = 0;
-  for (const Node& node : graph.nodes) {
-    if (has(node, OpRow::kConvolutional))
-      groups += std::max<int64_t>(1, node.attributes.integer("group", 1));
-  }
-  return row.per_convolution.value * std::min<int64_t>(groups, int64_t{1} << 20);
-}
-
-// What NCCL holds outside the allocator for one all-reduce among the GPUs of a step: for each
-// channel and each peer that sends, a buffer for each protocol (nccl/src/include/device.h: LL 512
-// KiB, LL128 4800 KiB, simple 4 MiB). Rings have one such peer, the chains within a machine two;
-// NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
-Context collective_buffers(const Platform& platform) {
-  constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
-  const std::optional<Link>& link = platform.link ? platform.link : platform.network;
-  const bool collective = link && platform.gpu_count > 1 && !platform.one_process() &&
-                          platform.framework.collective_buffers;
-  if (!collective) return {};
-  const int64_t ring = kConnection * link->channels;
-  return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
-}
-
-ContextChoice chosen_context(const Platform& platform, const ProgramRequest& program) {
-  return choose_context(platform.framework.context,
-                        {.device = platform.device.id,
-                         .architecture = platform.device.architecture,
-                         .cuda = platform.cuda,
-                         .asked = program.module_loading,
-                         .usual = platform.framework.usual_loading(platform.cuda)});
-}
-
-// What a context took of this very card in place of the driver's part; 0 where no machine file
-// tells it, or the row has that part in its modules.
-int64_t measured_context(const ContextRow& row, const Platform& platform) {
-  return platform.machine && row.per_thread.value > 0 ? platform.machine->context_bytes : 0;
-}
-
-// As it is given, or the row's bytes for what the step calls.
-Context context_of(const ContextRow& row, const Platform& platform, const ProgramRequest& program,
-                   const CompiledModel& model, const BoundStep& bound) {
-  if (const auto& given = program.context_bytes) return {*given, *given, *given};
-  const bool forward = model.recipe.mode == Mode::kInference;
-  int64_t stacks = card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
-  if (const int64_t measured = measured_context(row, platform); measured > 0)
-    stacks += measured - driver_bytes(row, platform.device);
-  const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
-  const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
-  const Context buffers = collective_buffers(platform);
-  return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
-          stacks + row.high.value + buffers.high};
-}
 
 HostLoad host_load(const CompiledModel& model, const Binding& binding,
                    const ProgramRequest& program, int64_t input_bytes) {
@@ -105,19 +31,6 @@ Context process_on_host(const CompiledModel& model, const BoundStep& bound, cons
   const Timeline t = walk(model.step, bound, granule_of(platform.framework));
   const int64_t inputs = t.resident_bytes[static_cast<size_t>(Role::kInput)];
   return process_memory(platform.framework, host_load(model, binding, program, inputs));
-}
-
-// As context_of(), with the row that it is of, where that is not told.
-Context context_on_card(const CompiledModel& model, const BoundStep& bound,
-                        const Platform& platform, const ProgramRequest& program,
-                        std::optional<ContextChoice>& row) {
-  const ContextChoice choice = chosen_context(platform, program);
-  const Context context = context_of(*choice.row, platform, program, model, bound);
-  if (!program.context_bytes && context.high > 0) row = choice;
-  if (const int64_t bytes = measured_context(*choice.row, platform); row && bytes > 0) {
-    row->why += fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
-  }
-  return context;
 }
 
 // Library buffers taken through the allocator for good, one per thread that multiplies matrices.
