@@ -116,10 +116,10 @@ class FreeList {
   // The smallest block of at least `size` bytes, lowest address first; kNoBlock if there is none.
   int32_t best_fit(const BlockList& blocks, int64_t size) const {
     const size_t list = list_of(size);
-    for (int32_t at = first_[list]; at != kNoBlock; at = blocks[at].higher) {
-      if (blocks[at].size >= size) return at;
-    }
-    return first_from(list + 1);
+    if (last_[list] == kNoBlock || blocks[last_[list]].size < size) return first_from(list + 1);
+    int32_t at = first_[list];
+    while (blocks[at].size < size) at = blocks[at].higher;
+    return at;
   }
   int32_t smallest() const { return first_from(0); }
   int32_t next(const BlockList& blocks, int32_t index) const {
