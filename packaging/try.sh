@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# packaging/try.sh DEB WHEELS: in a fresh Debian 12: the package installs, its commands answer, pages
+# packaging/try.sh DEB WHEELS ARCHIVE: in a fresh Debian 12: the package installs, its commands answer, pages
 # open, shells complete; the wheel and what it needs, in the folder WHEELS, install into an environment
-# and answer the same; `./dev test` brings what a fresh machine lacks. Needs root and the archive.
+# and answer the same; `./dev test` brings what a fresh machine lacks. The command of the archive answers in a
+# root that has nothing else. Needs root and Debian's archive.
 set -euo pipefail
 deb=$(realpath "$1")
 wheels=$(realpath "$2")
+archive=$(realpath "$3")
 tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 root=$(mktemp -d)
 chmod 755 "$root"
 trap 'umount "$root/proc" 2> /dev/null; rm -rf --one-file-system "$root"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 inside() { chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin MANWIDTH=80 "$@"; }
+
+tar -C "$root" --strip-components=1 -xf "$archive"
+chroot "$root" /plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 | grep -q FITS || fail "the archive's command alone"
+rm -rf "${root:?}"/*
 
 debootstrap --variant=minbase --include=man-db,bash-completion bookworm "$root" > "$root.log" 2>&1 ||
   { tail "$root.log"; fail "debootstrap"; }
