@@ -52,6 +52,7 @@ class PlanReader {
       read_hydra_plan(root, file_, limits_, plan, faults_);
     } else {
       TRY(check_schema(object, root));
+      TRY(check_parameters(plan, root));
       for (const char* other : kOtherKeys) object.optional(other);
       read_method(object, plan);
       read_model(object, plan);
@@ -81,6 +82,14 @@ class PlanReader {
                  "a plan names it: model: FILE.json; or give it with " + setting("model"));
   }
 
+  // Settings at the top would each be an unknown key: what is amiss is said once.
+  Result<void> check_parameters(const SweepPlan& plan, const JsonValue& root) const {
+    if (plan.syntax != PlanSyntax::kParameters || !root.members() || root.find("parameters"))
+      return {};
+    return error("E306", "key \"parameters\" is missing: the settings of a plan stand below it",
+                 place_of(root), "for example: \"parameters\": {\"batch\": [32, 64]}");
+  }
+
   // One model, or several, which are the first parameter.
   void read_model(JsonObject& object, SweepPlan& plan) {
     const JsonValue* model = object.optional("model");
@@ -100,7 +109,7 @@ class PlanReader {
   ParameterReader reader(const SweepPlan& plan) { return {file_, limits_, faults_, plan.random}; }
 
   void read_parameters(JsonObject& object, SweepPlan& plan) {
-    const JsonValue* parameters = object.required("parameters", "{\"batch\": [32, 64]}");
+    const JsonValue* parameters = object.optional("parameters");
     if (!parameters) return;
     if (!parameters->members()) {
       return object.fail(

@@ -163,6 +163,7 @@ TEST_CASE("sweep plan: YAML by its name, JSON by its brace") {
 TEST_CASE("sweep plan: what it refuses, and where") {
   for (const Refusal& refusal : {
            Refusal{"model: x\n", "E306", 1, 1},
+           Refusal{"model: x\ngpu: [t4, l4]\nbatch: 8\n", "E306", 1, 1},
            Refusal{"[1]", "E331", 1, 1},
            Refusal{"parameters: 3\n", "E311", 1, 13},
            Refusal{"parameters: {}\nparamters: {}\n", "E304", 2, 1},
