@@ -1,8 +1,6 @@
 // ask: what cuDNN would choose on a GPU that is not there.
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
-
 #include <chrono>
 #include <memory>
 #include <string>
@@ -10,8 +8,8 @@
 #include "calibrate/ask.h"
 #include "calibrate/verb.h"
 #include "estimator/app/explain/convolutions.h"
+#include "estimator/behaviour/library.h"
 #include "estimator/estimator.h"
-#include "estimator/library/behaviour.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"
@@ -120,39 +118,36 @@ int run_ask(const AskFlags& flags) {
 
 }  // namespace
 
-Verb make_ask(CLI::App& root) {
+Verb make_ask(const cli::FlagSet& root) {
   auto flags = std::make_shared<AskFlags>();
-  CLI::App* app = root.add_subcommand(
+  cli::FlagSet app = root.add_subcommand(
       "ask",
       "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
       "answers.jsonl\n  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl "
       "--framework "
       "pytorch --out answers.jsonl\n\nWhat cuDNN would choose on a GPU that is not there: engine, "
       "knobs, workspace and alternatives of each convolution and pass. The file is gone on with.");
-  app->add_option("--gpu", flags->gpu, "a GPU, by id, alias or device file")->required();
-  app->add_option("--model", flags->model, "model.onnx, model.json or builtin:NAME");
-  app->add_option("--problems", flags->problems,
-                  "convolutions, a line of JSON each, as 'plimsoll workspace' reads them");
-  app->add_option("--out", flags->out, "lines of JSON, appended to what is there")->required();
-  app->add_option("--batch", flags->batch, "samples per step")->check(whole_from(1));
-  app->add_option("--image", flags->image, "height and width of image inputs")
-      ->check(whole_from(1));
-  app->add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
-      ->allow_extra_args(false);
+  app.add_option("--gpu", flags->gpu, "a GPU, by id, alias or device file").required();
+  app.add_option("--model", flags->model, "model.onnx, model.json or builtin:NAME");
+  app.add_option("--problems", flags->problems,
+                 "convolutions, a line of JSON each, as 'plimsoll workspace' reads them");
+  app.add_option("--out", flags->out, "lines of JSON, appended to what is there").required();
+  app.add_option("--batch", flags->batch, "samples per step").check(whole_from(1));
+  app.add_option("--image", flags->image, "height and width of image inputs").check(whole_from(1));
+  app.add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
+      .allow_extra_args(false);
   std::vector<std::string> words;
   for (const PrecisionRow& row : precisions()) words.emplace_back(row.name);
-  app->add_option("--precision", flags->precision, "of the model, or of problems without dtype")
-      ->check(CLI::IsMember(words));
-  app->add_option("--layout", flags->layout, "nchw or nhwc, of the model")
-      ->check(CLI::IsMember({"nchw", "nhwc"}));
-  app->add_option("--mode", flags->mode, "train or inference")
-      ->check(CLI::IsMember({"train", "inference"}));
-  app->add_option("--framework", flags->framework,
-                  "whose choice: ideal is cuDNN's first plan; pytorch excludes TF32 if it is off "
-                  "and has separate depthwise kernels");
-  app->add_flag("--cudnn-benchmark", flags->benchmark, "the framework takes the fastest plan");
-  app->add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
-  app->add_flag("--quiet", flags->quiet, "say nothing but what goes wrong");
+  app.add_option("--precision", flags->precision, "of the model, or of problems without dtype")
+      .one_of(words);
+  app.add_option("--layout", flags->layout, "nchw or nhwc, of the model").one_of({"nchw", "nhwc"});
+  app.add_option("--mode", flags->mode, "train or inference").one_of({"train", "inference"});
+  app.add_option("--framework", flags->framework,
+                 "whose choice: ideal is cuDNN's first plan; pytorch excludes TF32 if it is off "
+                 "and has separate depthwise kernels");
+  app.add_flag("--cudnn-benchmark", flags->benchmark, "the framework takes the fastest plan");
+  app.add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
+  app.add_flag("--quiet", flags->quiet, "say nothing but what goes wrong");
   return {app, [flags] { return run_ask(*flags); }};
 }
 

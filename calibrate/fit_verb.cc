@@ -1,7 +1,5 @@
 // fit: from the transcriptions of measured kernels to calibration files.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -137,21 +135,21 @@ int run_fit(const FitCommand& command) {
 
 }  // namespace
 
-Verb make_fit(CLI::App& root) {
+Verb make_fit(const cli::FlagSet& root) {
   auto command = std::make_shared<FitCommand>();
-  CLI::App* app = root.add_subcommand(
+  cli::FlagSet app = root.add_subcommand(
       "fit",
       "a machine file from measured kernels of one card, for plimsoll --machine FILE\n\n"
       "  plimsoll-calibrate fit kernels.json --out machine.json");
-  app->add_option("records", command->machine.records, "measured runs; their kernels are used");
-  app->add_option("--gpu", command->machine.gpu, "of several cards in the records, this one");
-  app->add_option("--hwdb", command->machine.hwdb, "folder whose files replace the built-in data");
-  app->add_option("--out", command->out,
-                  "the machine file, or the folder for sm_NN.json; without it only the report");
-  app->add_option("--measured", command->measured,
-                  "instead of records: folder with gemm.csv, conv.csv, ... for the calibrations "
-                  "that the database ships");
-  app->add_option("--only", command->only, "plans whose name starts so (then --out is incomplete)");
+  app.add_option("records", command->machine.records, "measured runs; their kernels are used");
+  app.add_option("--gpu", command->machine.gpu, "of several cards in the records, this one");
+  app.add_option("--hwdb", command->machine.hwdb, "folder whose files replace the built-in data");
+  app.add_option("--out", command->out,
+                 "the machine file, or the folder for sm_NN.json; without it only the report");
+  app.add_option("--measured", command->measured,
+                 "instead of records: folder with gemm.csv, conv.csv, ... for the calibrations "
+                 "that the database ships");
+  app.add_option("--only", command->only, "plans whose name starts so (then --out is incomplete)");
   return {app, [command] { return run_fit(*command); }};
 }
 

@@ -1,7 +1,5 @@
 // The plimsoll-calibrate command.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <exception>
 
 #include "calibrate/verb.h"
@@ -9,6 +7,7 @@
 #include "estimator/app/cli/command_line.h"
 #include "estimator/app/cli/completion.h"
 #include "estimator/app/cli/help.h"
+#include "estimator/app/cli/messages.h"
 #include "estimator/app/cli/output_file.h"
 #include "estimator/app/report/text.h"
 #include "estimator/app/report/version.h"
@@ -52,30 +51,36 @@ std::function<std::string(const std::string&)> whole_from(int least) {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app(kExamples);
-  cli::use_help(app);
-  app.require_subcommand(1);
+  const cli::Program app(kExamples);
+  app.require_subcommand(1, 1);
   app.set_version_flag("--version",
                        fmt::format("plimsoll-calibrate {}, commit {}", kVersion, commit()));
   const Verb verbs[] = {make_ask(app), make_run(app), make_replay(app), make_fit(app),
                         make_tables(app)};
   if (const auto begun = cli::asked_words({argv + 1, argv + argc}))
     return cli::print_words(cli::completions(app, *begun));
-  try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    cli::remember_command("plimsoll-calibrate", arguments);
-    for (const Verb& verb : verbs) {
-      if (arguments.empty() || arguments.front() != verb.app->get_name()) continue;
-      if (auto good = cli::check_arguments(*verb.app, arguments); !good)
-        return report(good.error());
-    }
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& fault) {
-    constexpr int kUsage = 2;
-    return app.exit(fault) == 0 ? 0 : kUsage;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  cli::remember_command("plimsoll-calibrate", arguments);
+  for (const Verb& verb : verbs) {
+    if (arguments.empty() || arguments.front() != verb.app.name()) continue;
+    if (auto good = cli::check_arguments(verb.app, arguments); !good) return report(good.error());
+  }
+  const cli::Reading reading = app.read(arguments);
+  switch (reading.kind) {
+    case cli::Reading::Kind::kRun:
+      break;
+    case cli::Reading::Kind::kHelp:
+    case cli::Reading::Kind::kAllHelp:
+      return cli::print(cli::help_of(app.asked(), {}, true, {}));
+    case cli::Reading::Kind::kVersion:
+      return cli::print(reading.text + "\n");
+    case cli::Reading::Kind::kFault:
+      constexpr int kUsage = 2;
+      fmt::print(stderr, "{}\nRun with --help for more information.\n", reading.text);
+      return kUsage;
   }
   for (const Verb& verb : verbs) {
-    if (verb.app->parsed()) return verb.run();
+    if (verb.app.parsed()) return verb.run();
   }
   return 0;
 }

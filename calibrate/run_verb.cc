@@ -1,8 +1,6 @@
 // run and replay: what is predicted of a model's kernels, against the card that is here or a
 // recorded one.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +37,7 @@ struct RunFlags {
   std::vector<std::string> tolerances;
   cli::PageFlags page;
   int gpu_index = 0;
-  size_t offers = 0;  // 0: all
+  int64_t offers = 0;  // 0: all
   bool resume = false, json = false, quiet = false;
 };
 
@@ -90,7 +88,7 @@ KernelRunPlan plan_of(const RunFlags& flags, const PredictedStep& step, const Ca
   plan.rules.benchmark = step.policy.benchmark;
   if (step.policy.limit) plan.rules.workspace_limit = *step.policy.limit;
   plan.rules.memory = memory.value_or(facts.free_bytes / kUsualShare);
-  if (flags.offers > 0) plan.rules.most_offers = flags.offers;
+  if (flags.offers > 0) plan.rules.most_offers = static_cast<size_t>(flags.offers);
   plan.figures = !flags.suite.empty();
   plan.out = flags.out;
   plan.resume = flags.resume;
@@ -171,31 +169,31 @@ int run(const RunFlags& flags) {
   return printed != 0 ? printed : result.gate.passed ? 0 : 1;
 }
 
-Verb make(CLI::App& root, const char* name, const std::string& help,
+Verb make(const cli::FlagSet& root, const char* name, const std::string& help,
           const std::shared_ptr<RunFlags>& flags) {
-  CLI::App* app = root.add_subcommand(name, help);
-  app->add_option("--model", flags->shared.model, "whose kernels are timed");
-  app->add_option("--suite", flags->suite, "kernels of many networks: quick or standard")
-      ->check(CLI::IsMember(suite_names()));
-  cli::add_shared(*app, flags->shared, false);
-  app->add_option("--out", flags->out,
-                  "records, a line of JSON each: measured runs for 'plimsoll validate' and 'fit'");
-  app->add_flag("--resume", flags->resume, "go on with what --out has");
-  app->add_option("--offers", flags->offers,
-                  "ways to run each kernel that are timed, in the library's order; all")
-      ->check(whole_from(1));
-  app->add_option("--tolerance", flags->tolerances,
-                  "time=15% or workspace=1MiB: exit 1 where a kernel is further off")
-      ->allow_extra_args(false);
-  app->add_flag("--json", flags->json, "the table and its sums as JSON");
-  cli::add_page(*app, flags->page);
-  app->add_flag("--quiet", flags->quiet, "no progress");
+  cli::FlagSet app = root.add_subcommand(name, help);
+  app.add_option("--model", flags->shared.model, "whose kernels are timed");
+  app.add_option("--suite", flags->suite, "kernels of many networks: quick or standard")
+      .one_of(suite_names());
+  cli::add_shared(app, flags->shared, false);
+  app.add_option("--out", flags->out,
+                 "records, a line of JSON each: measured runs for 'plimsoll validate' and 'fit'");
+  app.add_flag("--resume", flags->resume, "go on with what --out has");
+  app.add_option("--offers", flags->offers,
+                 "ways to run each kernel that are timed, in the library's order; all")
+      .check(whole_from(1));
+  app.add_option("--tolerance", flags->tolerances,
+                 "time=15% or workspace=1MiB: exit 1 where a kernel is further off")
+      .allow_extra_args(false);
+  app.add_flag("--json", flags->json, "the table and its sums as JSON");
+  cli::add_page(app, flags->page);
+  app.add_flag("--quiet", flags->quiet, "no progress");
   return {app, [flags] { return run(*flags); }};
 }
 
 }  // namespace
 
-Verb make_run(CLI::App& root) {
+Verb make_run(const cli::FlagSet& root) {
   auto flags = std::make_shared<RunFlags>();
   Verb verb = make(
       root, "run",
@@ -205,21 +203,21 @@ Verb make_run(CLI::App& root) {
       "Runs the kernels of a model's step on the GPU of this machine, one by one, and holds their\n"
       "times and workspaces against what is predicted. --mem bounds what is allocated.",
       flags);
-  verb.app->add_option("--gpu-index", flags->gpu_index, "which GPU, as CUDA counts them; 0")
-      ->check(whole_from(0));
-  verb.app->add_option("--record", flags->record,
-                       "keep all that the driver and libraries answered in this file");
-  verb.app->add_option("--replay", flags->replay, "instead of a GPU: a file that --record made");
+  verb.app.add_option("--gpu-index", flags->gpu_index, "which GPU, as CUDA counts them; 0")
+      .check(whole_from(0));
+  verb.app.add_option("--record", flags->record,
+                      "keep all that the driver and libraries answered in this file");
+  verb.app.add_option("--replay", flags->replay, "instead of a GPU: a file that --record made");
   return verb;
 }
 
-Verb make_replay(CLI::App& root) {
+Verb make_replay(const cli::FlagSet& root) {
   auto flags = std::make_shared<RunFlags>();
   Verb verb = make(root, "replay",
                    "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
                    "As run, on a card that was recorded (run --record FILE).",
                    flags);
-  verb.app->add_option("recording", flags->replay, "a file that run --record made")->required();
+  verb.app.add_option("recording", flags->replay, "a file that run --record made").required();
   return verb;
 }
 

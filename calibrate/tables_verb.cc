@@ -1,7 +1,5 @@
 // tables: cuDNN's answers that hwdb ships, made again.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <string>
 
@@ -64,15 +62,15 @@ int run_tables(const TablesFlags& flags) {
 
 }  // namespace
 
-Verb make_tables(CLI::App& root) {
+Verb make_tables(const cli::FlagSet& root) {
   auto flags = std::make_shared<TablesFlags>();
-  CLI::App* app =
+  cli::FlagSet app =
       root.add_subcommand("tables",
                           "  plimsoll-calibrate tables --out hwdb/workspaces\n\nThe answers that "
                           "hwdb ships, made again "
                           "by the cuDNN that is there, and whether they are equal; some minutes");
-  app->add_option("--out", flags->out, "a folder for the tables")->required();
-  app->add_option("--only", flags->only, "only these: sm61, sm90, ...");
+  app.add_option("--out", flags->out, "a folder for the tables").required();
+  app.add_option("--only", flags->only, "only these: sm61, sm90, ...");
   return {app, [flags] { return run_tables(*flags); }};
 }
 

@@ -9,37 +9,45 @@
 #include "estimator/answer/on_host.h"
 #include "estimator/answer/parallel.h"
 #include "estimator/answer/platform_notes.h"
-#include "estimator/library/behaviour.h"
 #include "estimator/library/conv_choice.h"
-#include "estimator/library/time_options.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/model/model_source.h"
 #include "estimator/model/valid_step.h"
 #include "estimator/request/find_platform.h"
-#include "estimator/request/policy.h"
 #include "graph/base/try.h"
 
 namespace plimsoll {
 
 Result<CompiledModel> compile(const Request& request, const Platform& platform) {
-  auto model = TRY(load_model(request));
-  return compile(std::move(model), request, recipe_for(platform, request.recipe),
-                 policy_for(platform, request));
+  return compile(request, autograd_behaviour(platform, request, request.recipe));
 }
 
-Evaluator::Evaluator(Platform platform, const Request& request, TimeContext context)
-    : platform_(std::move(platform)), request_(request), context_(std::move(context)) {}
+Result<CompiledModel> compile(const Request& request, const AutogradBehaviour& behaviour) {
+  auto model = TRY(load_model(request));
+  return compile(std::move(model), request, behaviour.recipe, behaviour.policy);
+}
+
+Evaluator::Evaluator(Platform platform, const Request& request, Behaviour behaviour,
+                     TimeContext context)
+    : platform_(std::move(platform)),
+      request_(request),
+      behaviour_(std::move(behaviour)),
+      context_(std::move(context)) {}
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
+  Behaviour behaviour = resolve(platform, request);
+  return make(std::move(platform), request, std::move(behaviour));
+}
+
+Result<Evaluator> Evaluator::make(Platform platform, const Request& request, Behaviour behaviour) {
   if (platform.device.is_host) return of_memory_alone();
   auto calibrations = TRY(Calibrations::open(platform.hwdb));
   ConvOffers offers{
       WorkspaceTableCache(platform.hwdb, platform.device, platform.cudnn, platform.asked),
-      library_behaviour(platform.framework, request, request.recipe.precision->tf32)};
-  TimeOptions options = time_options(platform, request, request.recipe, offers.behaviour.algorithm);
-  TimeContext context(rates_of(platform.device), std::move(calibrations), std::move(options),
+      behaviour.library};
+  TimeContext context(rates_of(platform.device), std::move(calibrations), behaviour.library.options,
                       std::make_shared<const ConvOffers>(std::move(offers)));
-  return Evaluator(std::move(platform), request, std::move(context));
+  return Evaluator(std::move(platform), request, std::move(behaviour), std::move(context));
 }
 
 namespace {
@@ -74,9 +82,10 @@ Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const Bou
                                            const Binding& binding, const TimeContext& context,
                                            LastReplay* last) const {
   auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
-  auto device = TRY(
-      plan_device(model, bound, binding, platform_, request_, workspaces, request_.minimum, last));
-  return OperatingPoint{std::move(workspaces), std::move(device)};
+  auto memory =
+      TRY(plan_device({model, bound, binding, platform_, behaviour_, request_, workspaces},
+                      request_.minimum, last));
+  return OperatingPoint{std::move(workspaces), std::move(memory)};
 }
 
 Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,
@@ -84,7 +93,7 @@ Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,
                                                   LastReplay* last) const {
   auto point = point_of(model, bound, binding, context_, last);
   const auto fits = [&](const OperatingPoint& p) {
-    return p.device.memory.device_bytes <= platform_.usable_bytes;
+    return p.memory.device_bytes <= platform_.usable_bytes;
   };
   if (!point || fits(*point) || !point->workspaces.gives_way) return point;
   // The sizes that algorithms need, of which the largest is too large; 0 may be among them.
@@ -124,16 +133,18 @@ Result<OperatingPoint> Evaluator::device(const CompiledModel& model, StepBinder&
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
-  TimePlan time = plan_time(model, *bound, binding, platform_, context_, request_);
+  const auto timed = [&](const TimeContext& context) {
+    return plan_time({model, *bound, binding, platform_, behaviour_.dispatch, context, request_});
+  };
+  TimePlan time = timed(context_);
   if (!countable(time.estimate)) return too_long(platform_.device);
   const Binding largest = largest_batch(model, binding);
   auto longest = bind_where_valid(model, largest);
   if (!longest) return tl::make_unexpected(longest.error());
   const auto point = TRY(operating_point(model, *longest, largest));
   const WorkspacePlan& workspaces = point.workspaces;
-  if (workspaces.free_bytes)
-    time = plan_time(model, *bound, binding, platform_, context(point), request_);
-  const int64_t granule = granule_of(platform_.framework);
+  if (workspaces.free_bytes) time = timed(context(point));
+  const int64_t granule = behaviour_.allocator.rounding;
   Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
   const auto at_binding = TRY(
@@ -142,8 +153,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.layers = layers_of(model, *bound, granule, time.prices);
   bound = std::move(longest);
   set_workspaces(time, workspaces);
-  e.memory = plan_memory(model, *bound, largest, platform_, request_, workspaces, point.device,
-                         request_.minimum);
+  e.memory = point.memory;
+  plan_memory({model, *bound, largest, platform_, behaviour_, request_, workspaces}, e.memory);
   e.input = model.facts;
   e.input.batch = batch_at(model, binding);
   e.input.symbols = binding;
@@ -154,7 +165,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.fits = e.memory.device_bytes <= e.usable_bytes;
   e.kept = kept_of(model, *bound, granule);
   if (request_.trace || request_.detail) {
-    const auto storages = storages_of(model, *bound, platform_.framework);
+    const auto storages = storages_of(model, *bound, behaviour_.allocator);
     if (request_.trace) e.trace = trace_of(model, *bound, time.prices, granule, storages);
     if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
   }
@@ -170,9 +181,10 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
 Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb) {
   auto platform =
       TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
-  auto model = TRY(compile(request, platform));
-  if (platform.device.is_host) return estimate_on_host(model, platform, request);
-  auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+  Behaviour behaviour = resolve(platform, request);
+  const auto model = TRY(compile(request, behaviour.autograd));
+  if (platform.device.is_host) return estimate_on_host(model, platform, behaviour, request);
+  const auto evaluator = TRY(Evaluator::make(std::move(platform), request, std::move(behaviour)));
   return evaluator.estimate(model, model.binding);
 }
 

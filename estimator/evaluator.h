@@ -3,6 +3,7 @@
 #pragma once
 
 #include "estimator/answer/estimate.h"
+#include "estimator/behaviour/behaviour.h"
 #include "estimator/kernels/time_context.h"
 #include "estimator/library/workspace_plan.h"
 #include "estimator/memory/memory_plan.h"
@@ -16,6 +17,7 @@ namespace plimsoll {
 // The request's model, loaded and compiled with its recipe as the platform's framework would run
 // it.
 Result<CompiledModel> compile(const Request& request, const Platform& platform);
+Result<CompiledModel> compile(const Request& request, const AutogradBehaviour& behaviour);
 
 // E232 for a step whose nanoseconds do not fit 64 bits.
 tl::unexpected<Diagnostics> too_long(const Device& device);
@@ -25,7 +27,7 @@ tl::unexpected<Diagnostics> too_long(const Device& device);
 // those of one run. Where not even the least fits there is no such run: the card is then no limit.
 struct OperatingPoint {
   WorkspacePlan workspaces;
-  DevicePlan device;
+  MemoryEstimate memory;  // of plan_device()
 };
 
 // Prices compiled models on one platform. What is prepared once, calibrations among it, is prepared
@@ -34,9 +36,13 @@ class Evaluator {
  public:
   // E116 for the host as a device.
   static Result<Evaluator> make(Platform platform, const Request& request);
+  // `behaviour`: of the same two.
+  static Result<Evaluator> make(Platform platform, const Request& request, Behaviour behaviour);
 
   const Platform& platform() const { return platform_; }
   const Request& request() const { return request_; }
+  // Of the platform's framework with the request: what models are compiled by is among it.
+  const Behaviour& behaviour() const { return behaviour_; }
   const TimeContext& context() const { return context_; }
   // At a binding where the model's guards hold; E903 where they do not: compile there.
   Result<Estimate> estimate(const CompiledModel& model, const Binding& binding) const;
@@ -51,13 +57,14 @@ class Evaluator {
   TimeContext context(const OperatingPoint& point) const;
 
  private:
-  Evaluator(Platform platform, const Request& request, TimeContext context);
+  Evaluator(Platform platform, const Request& request, Behaviour behaviour, TimeContext context);
   Result<OperatingPoint> point_of(const CompiledModel& model, const BoundStep& bound,
                                   const Binding& binding, const TimeContext& context,
                                   LastReplay* last) const;
 
   Platform platform_;
   Request request_;
+  Behaviour behaviour_;
   TimeContext context_;
 };
 

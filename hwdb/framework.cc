@@ -125,7 +125,7 @@ void read_libraries(Figures& figures, Profile& profile) {
   figures.take("autotune_outside", profile.autotune_outside);
   if (figures.has("workspace_home"))
     profile.workspace_home =
-        choice<Profile::WorkspaceHome>(figures, "workspace_home", {"allocator", "shared", "own"});
+        choice<WorkspaceHome>(figures, "workspace_home", {"allocator", "shared", "own"});
   figures.take("workspace_copies", profile.workspace_copies, {.low = 1, .high = 16});
   figures.take("pointwise_by_gemm", profile.pointwise_by_gemm);
   if (figures.has("scratch_rule"))
@@ -189,8 +189,8 @@ void read_habits(Figures& figures, Profile& profile) {
                                    ? CellForm::kApart
                                    : CellForm::kJoined;
   figures.take("pool_index_bytes", profile.policy.pool_index_bytes, {.low = 4, .high = 8});
-  figures.take("system_reserve", profile.system_reserve, {"0 B", "4 GiB"});
-  figures.take("system_reserve_share", profile.system_reserve_share, {.low = 0, .high = .5});
+  figures.take("system_reserve", profile.system_reserve.least, {"0 B", "4 GiB"});
+  figures.take("system_reserve_share", profile.system_reserve.share, {.low = 0, .high = .5});
   take_version(figures, "lazy_loading_since", profile.lazy_loading_since);
   figures.take("autotune_tries_each", profile.autotune_tries_each);
   figures.take("image_models_in_place", profile.image_models_in_place);
@@ -263,6 +263,12 @@ void read_profile(JsonObject& root, Profile& profile) {
 }
 
 }  // namespace
+
+int64_t SystemReserve::of(int64_t free) const {
+  if (least.value == 0) return 0;
+  return std::min(free,
+                  std::max(least.value, static_cast<int64_t>(share * static_cast<double>(free))));
+}
 
 void FrameworkProfile::ask(const Version& version) {
   asked = version;

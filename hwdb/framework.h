@@ -29,6 +29,21 @@ enum class ScratchRule : uint8_t {
   kIdeal,    // cuDNN's own first choice
 };
 
+// Where a convolution's scratch memory lies.
+enum class WorkspaceHome : uint8_t {
+  kAllocator,  // asked for at each use: PyTorch, TensorFlow
+  kShared,     // one buffer for all, as large as the largest: MXNet, Caffe2, Torch7
+  kOwn,        // each convolution keeps its own: Caffe
+};
+
+// What an allocator leaves alone of a card.
+struct SystemReserve {
+  Bytes least;
+  double share = 0;  // of what is free, where that is more
+  // At most all of it; 0 where there is none.
+  int64_t of(int64_t free) const;
+};
+
 struct FrameworkProfile {
   enum class Execution : uint8_t {
     kEager,    // operator by operator, autograd tape
@@ -42,12 +57,6 @@ struct FrameworkProfile {
     kAutotune,   // the fastest of those tried, within workspace_limit
     kIm2col,     // columns and a GEMM, image by image
     kProducts,   // the library's implicit GEMMs, whatever else it has
-  };
-  // Where a convolution's scratch memory lies.
-  enum class WorkspaceHome : uint8_t {
-    kAllocator,  // asked for at each use: PyTorch, TensorFlow
-    kShared,     // one buffer for all, as large as the largest: MXNet, Caffe2, Torch7
-    kOwn,        // each convolution keeps its own: Caffe
   };
   enum class InputPath : uint8_t { kPageable, kPinned };
 
@@ -77,8 +86,7 @@ struct FrameworkProfile {
   bool autotune_empties_cache = false;  // after the first call of each problem
   bool autotune_outside = false;        // the library times with memory of its own, given back
   bool autotune_tries_each = false;     // with its own scratch memory, one after the other
-  Bytes system_reserve;                 // of the card, left alone by the allocator
-  double system_reserve_share = 0;      // of what is free, where that is more
+  SystemReserve system_reserve;
   ScratchRule scratch_rule = ScratchRule::kLibrary;
   WorkspaceHome workspace_home = WorkspaceHome::kAllocator;
   int64_t workspace_copies = 1;    // kOwn: of each convolution's
@@ -140,7 +148,8 @@ struct FrameworkProfile {
   int64_t batches_per_worker = 0;  // that it has ready, the one in work included
   // Which fused attention kernel runs, each operator's operands decide; else one takes all.
   bool chooses_attention = false;
-  bool image_models_in_place = false;  // InPlaceHabit::kImageModels (estimator/memory/in_place.h)
+  bool image_models_in_place =
+      false;  // InPlaceReuse::kImageModels (estimator/behaviour/allocator.h)
   // How long names of its programs hold values no file says: ranges of inference allow for one.
   bool python_names = false;
   // First version in which ReLU keeps its result alone, where tanh and sigmoid keep both.

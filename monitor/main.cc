@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -71,9 +70,9 @@ struct Flags {
   std::vector<std::string> command;
 };
 
-void declare(CLI::App& app, Flags& flags) {
+void declare(const cli::FlagSet& app, Flags& flags) {
   const auto text = [&](const char* name, std::string& into, const char* help) {
-    app.add_option(name, into, help)->allow_extra_args(false)->type_name("");
+    app.add_option(name, into, help).allow_extra_args(false).type_name("");
   };
   text("pid", flags.pid, "the process to watch; or a command after --");
   text("--interval", flags.interval, "between samples, e.g. 20ms; 100ms where not given");
@@ -328,25 +327,20 @@ int run(std::vector<std::string> arguments) {
     if (flags.command.empty())
       return report(error("E108", "no command follows --", {}, "-- python3 train.py").value());
   }
-  CLI::App app{kExamples, "plimsoll-monitor [PID]"};
-  cli::use_help(app);
+  const cli::Program app(kExamples, "plimsoll-monitor [PID]");
   app.set_help_flag("-h,--help", "show this");
   bool version = false;
   app.add_flag("--version", version, "show the version");
-  app.allow_extras(true);
+  app.allow_extras();
   declare(app, flags);
   // After -- stand a command's own words.
   if (begun)
     return std::ranges::count(*begun, "--") > 0 ? 0
                                                 : cli::print_words(cli::completions(app, *begun));
   if (auto good = cli::check_arguments(app, arguments); !good) return report(good.error());
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForHelp&) {
-    return cli::print(app.help());
-  } catch (const CLI::ParseError& e) {
-    return report(cli::refused(e));
-  }
+  const cli::Reading reading = app.read(arguments);
+  if (reading.kind == cli::Reading::Kind::kHelp) return cli::print(cli::help_of(app, {}, true, {}));
+  if (reading.kind == cli::Reading::Kind::kFault) return report(cli::refused(reading.text));
   if (version)
     return cli::print(fmt::format("plimsoll-monitor {}, commit {}\n", kVersion, commit()));
   const Diagnostics unknown = cli::unknown_arguments(app, app.remaining());

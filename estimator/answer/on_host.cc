@@ -49,7 +49,7 @@ tl::unexpected<Diagnostics> of_memory_alone() {
 }
 
 Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& platform,
-                                  const Request& request) {
+                                  const Behaviour& behaviour, const Request& request) {
   const auto usual = TRY(bind_where_valid(model, model.binding));
   // Layers of the usual batch, memory of the longest, as on a card.
   const Binding largest = largest_batch(model, model.binding);
@@ -57,14 +57,15 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
   WorkspacePlan none;
   none.uses.resize(bound.kernels.size());
   none.basis = "none";
-  const auto plan =
-      TRY(plan_device(model, bound, largest, platform, request, none, request.minimum));
-  const int64_t granule = granule_of(platform.framework);
+  const MemoryQuestion of{model, bound, largest, platform, behaviour, request, none};
+  auto memory = TRY(plan_device(of, request.minimum));
+  plan_memory(of, memory);
+  const int64_t granule = behaviour.allocator.rounding;
   Estimate e;
   e.input = model.facts;
   e.input.batch = batch_at(model, model.binding);
   e.input.symbols = model.binding;
-  e.memory = plan_memory(model, bound, largest, platform, request, none, plan, request.minimum);
+  e.memory = std::move(memory);
   e.time.sample_unit = model.meta.sample_unit;
   e.layers = layers_of(model, usual, granule, std::vector<KernelPrice>(usual.kernels.size()));
   e.kept = kept_of(model, bound, granule);

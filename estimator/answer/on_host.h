@@ -2,6 +2,7 @@
 #pragma once
 
 #include "estimator/answer/estimate.h"
+#include "estimator/behaviour/behaviour.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 
@@ -13,6 +14,6 @@ tl::unexpected<Diagnostics> of_memory_alone();
 // At the binding that the model was compiled at. N528 says that time is not known, N529 that the
 // verdict is not. Errors as plan_memory().
 Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& platform,
-                                  const Request& request);
+                                  const Behaviour& behaviour, const Request& request);
 
 }  // namespace plimsoll

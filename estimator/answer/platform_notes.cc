@@ -92,7 +92,6 @@ std::string devices_text(const Platform& platform) {
 std::string settings_text(const CompiledModel& model, const Platform& platform, Layout layout,
                           int64_t batch) {
   const Recipe& r = model.recipe;
-  const FrameworkProfile& f = platform.framework;
   const std::string training = model.recorded ? "a recorded step"
                                : r.mode == Mode::kInference
                                    ? fmt::format("inference, {}", r.precision->name)
@@ -102,7 +101,7 @@ std::string settings_text(const CompiledModel& model, const Platform& platform, 
   const std::string library = platform.device.is_host ? "" : ", cuDNN " + platform.cudnn.text();
   return fmt::format("{}{}, batch {}, {}, {} ({}){}", training,
                      layout == Layout::kNative ? "" : fmt::format(", {}", name(layout)), batch,
-                     devices, f.id, f.framework, library);
+                     devices, platform.framework.id, platform.framework.framework, library);
 }
 
 std::string largest_batch_note(Binding at, Binding usual) {

@@ -7,8 +7,8 @@
 // its algorithms finds, and one that guesses tries to.
 #pragma once
 
+#include "estimator/behaviour/library.h"
 #include "estimator/kernels/conv_algorithms.h"
-#include "estimator/library/behaviour.h"
 #include "estimator/library/conv_call.h"
 #include "estimator/library/workspace/table_cache.h"
 

@@ -42,9 +42,8 @@ GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spr
   return most;
 }
 
-Range tensors_range(const DeviceMemory& memory, const Step& step,
-                    const std::vector<BytesByRole>& live, const WorkspacePlan& workspaces,
-                    double spread) {
+Range tensors_range(int64_t steady, const Step& step, const std::vector<BytesByRole>& live,
+                    const WorkspacePlan& workspaces, double spread) {
   int64_t tensors = 0, chosen = 0, most = 0;
   for (size_t i = 0; i < live.size(); ++i) {
     const int64_t here = std::accumulate(live[i].begin(), live[i].end(), int64_t{0});
@@ -59,7 +58,7 @@ Range tensors_range(const DeviceMemory& memory, const Step& step,
   const auto times = [](int64_t bytes, double factor) {
     return static_cast<int64_t>(std::llround(factor * static_cast<double>(bytes)));
   };
-  return {times(tensors, 1 - spread), times(memory.steady + more, 1 + spread)};
+  return {times(tensors, 1 - spread), times(steady + more, 1 + spread)};
 }
 
 }  // namespace plimsoll

@@ -31,11 +31,10 @@ void give_way(DeviceMemory& memory, const DeviceMemory& least, int64_t usable);
 // reserved.
 GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread);
 
-// Of memory.steady: tensors alone, and what it comes to where each problem is given the most
-// scratch memory that an algorithm was timed with; `spread` off. `live`: after each event of the
-// step.
-Range tensors_range(const DeviceMemory& memory, const Step& step,
-                    const std::vector<BytesByRole>& live, const WorkspacePlan& workspaces,
-                    double spread);
+// Of `steady` bytes in use: tensors alone, and what it comes to where each problem is given the
+// most scratch memory that an algorithm was timed with; `spread` off. `live`: after each event of
+// the step.
+Range tensors_range(int64_t steady, const Step& step, const std::vector<BytesByRole>& live,
+                    const WorkspacePlan& workspaces, double spread);
 
 }  // namespace plimsoll

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "estimator/behaviour/process.h"
 #include "estimator/memory/device_memory.h"
 #include "graph/base/range.h"
-#include "hwdb/framework.h"
 
 namespace plimsoll {
 
@@ -25,11 +25,11 @@ struct HostMemory {
 // The framework with nothing loaded, the copies it makes of a data set in memory (PyTorch 2.0,
 // TensorFlow 4.0: Torres et al. 2021, Table 4), the batches ahead, and each worker with those that
 // it has ready.
-HostMemory host_memory(const FrameworkProfile& framework, const HostLoad& load);
+HostMemory host_memory(const HostProcess& process, const HostLoad& load);
 
 // The same as what a run on the host itself takes beside its tensors. The framework's part was
 // measured beside a card, with CUDA's libraries, of which such a run may hold none: the low end is
 // without it.
-Context process_memory(const FrameworkProfile& framework, const HostLoad& load);
+Context process_memory(const HostProcess& process, const HostLoad& load);
 
 }  // namespace plimsoll

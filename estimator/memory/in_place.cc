@@ -20,10 +20,10 @@ bool is_elementwise(const Node& node) {
          node.op == "HardSwish";
 }
 
-class Habit {
+class InPlaceRule {
  public:
-  Habit(const Graph& graph, InPlaceHabit habit)
-      : graph_(graph), habit_(habit), activated_(graph.tensors.size(), false) {
+  InPlaceRule(const Graph& graph, InPlaceReuse reuse)
+      : graph_(graph), reuse_(reuse), activated_(graph.tensors.size(), false) {
     for (const Node& node : graph.nodes) {
       if (!is_activation(node)) continue;
       for (const TensorId id : node.inputs) {
@@ -33,10 +33,10 @@ class Habit {
   }
 
   bool in_place(NodeId id) const {
-    if (habit_ == InPlaceHabit::kNever || id == kNoNode) return false;
+    if (reuse_ == InPlaceReuse::kNever || id == kNoNode) return false;
     const Node& node = graph_.nodes[id];
-    if (habit_ == InPlaceHabit::kActivations) return is_of_one_input(node);
-    if (habit_ == InPlaceHabit::kElementwise) return is_elementwise(node);
+    if (reuse_ == InPlaceReuse::kActivations) return is_of_one_input(node);
+    if (reuse_ == InPlaceReuse::kElementwise) return is_elementwise(node);
     if (node.outputs.empty() || node.outputs.front() == kNoTensor) return false;
     const TensorId out = node.outputs.front();
     const auto& shape = graph_.tensors[out].shape;
@@ -47,17 +47,17 @@ class Habit {
  private:
   static constexpr size_t kFeatureMapRank = 4;
   const Graph& graph_;
-  InPlaceHabit habit_;
+  InPlaceReuse reuse_;
   std::vector<bool> activated_;  // by tensor: read by an activation
 };
 
 }  // namespace
 
 std::vector<BufferId> storage_taken(const Graph& graph, const Step& step,
-                                    const std::vector<int64_t>& bytes, InPlaceHabit habit) {
+                                    const std::vector<int64_t>& bytes, InPlaceReuse reuse) {
   std::vector<BufferId> taken(step.buffers.size());
   std::iota(taken.begin(), taken.end(), BufferId{0});
-  const Habit rule(graph, habit);
+  const InPlaceRule rule(graph, reuse);
   constexpr auto kNone = static_cast<BufferId>(-1);
   NodeId node = kNoNode;    // whose operation this is
   BufferId result = kNone;  // its last allocation

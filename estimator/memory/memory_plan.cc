@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "estimator/library/workspace/cublas.h"
 #include "estimator/memory/demand.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/process_context.h"
@@ -16,59 +15,46 @@
 namespace plimsoll {
 namespace {
 
-HostLoad host_load(const CompiledModel& model, const Binding& binding,
-                   const ProgramRequest& program, int64_t input_bytes) {
-  const int64_t batch = batch_at(model, binding);
+HostLoad host_load(const MemoryQuestion& of, int64_t input_bytes) {
+  const int64_t batch = batch_at(of.model, of.binding);
   return {.bytes_per_sample = batch > 0 ? input_bytes / batch : 0,
-          .samples_in_memory = program.samples_in_memory,
+          .samples_in_memory = of.program.samples_in_memory,
           .batch = batch,
-          .batches_ahead = program.prefetch,
-          .workers = program.workers.value_or(0)};
+          .batches_ahead = of.program.prefetch,
+          .workers = of.program.workers.value_or(0)};
 }
 
-Context process_on_host(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
-                        const Platform& platform, const ProgramRequest& program) {
-  const Timeline t = walk(model.step, bound, granule_of(platform.framework));
+Context process_on_host(const MemoryQuestion& of) {
+  const Timeline t = walk(of.model.step, of.bound, of.behaviour.allocator.rounding);
   const int64_t inputs = t.resident_bytes[static_cast<size_t>(Role::kInput)];
-  return process_memory(platform.framework, host_load(model, binding, program, inputs));
-}
-
-// Library buffers taken through the allocator for good, one per thread that multiplies matrices.
-std::vector<int64_t> library_buffers(const Platform& platform) {
-  const auto [bytes, stays] =
-      cublas_workspace(platform.framework, platform.device.compute_capability);
-  return bytes > 0 && stays ? std::vector<int64_t>{bytes, bytes} : std::vector<int64_t>{};
+  return process_memory(of.behaviour.process.host, host_load(of, inputs));
 }
 
 // A program of the user's own that prefetches brings bytes and converts them to floats on the
 // device, as timm's and NVIDIA's loaders do (timm/data/loader.py, PrefetchLoader).
-void set_loader(ReplayInput& input, int64_t prefetch, const FrameworkProfile& framework) {
+void set_loader(ReplayInput& input, int64_t prefetch, int64_t prefetched_by_framework) {
   constexpr int64_t kFloatBytes = 4;
   const bool own = prefetch > 0;
-  input.prefetch = static_cast<int>(own ? prefetch : framework.prefetched_batches);
+  input.prefetch = static_cast<int>(own ? prefetch : prefetched_by_framework);
   if (input.prefetch > 0) input.loader_stream = 1;
   if (own && !input.inputs.empty()) input.staging = {input.inputs.front() / kFloatBytes};
 }
 
 // What an allocator that leaves some of the card alone may have; 0: no such limit.
-int64_t pool_capacity(const Platform& platform, const Context& context) {
-  const FrameworkProfile& framework = platform.framework;
-  if (framework.system_reserve.value == 0) return 0;
+int64_t pool_capacity(const Platform& platform, const SystemReserve& reserve,
+                      const Context& context) {
+  if (reserve.least.value == 0) return 0;
   const int64_t free = std::max<int64_t>(0, platform.memory_bytes - context.bytes);
-  const auto share =
-      static_cast<int64_t>(framework.system_reserve_share * static_cast<double>(free));
-  return std::max<int64_t>(1, free - std::max(framework.system_reserve.value, share));
+  return std::max<int64_t>(1, free - reserve.of(free));
 }
 
-ModuleHabits module_habits(const CompiledModel& model, AlgorithmPolicy algorithms, bool shared) {
-  return {.backward = model.recipe.mode != Mode::kInference,
-          .input_gradient = model.policy.first_layer_data_gradient,
-          .own_layers = algorithms == AlgorithmPolicy::kIm2col,
-          .shared = shared};
-}
-
-RangeRule range_of(const FrameworkProfile& framework) {
-  return {.spread = framework.memory_spread};
+std::optional<ModuleStorages> modules_of(const MemoryQuestion& of) {
+  if (!of.behaviour.allocator.by_modules) return std::nullopt;
+  return module_storages(of.model.graph, of.binding,
+                         {.backward = of.model.recipe.mode != Mode::kInference,
+                          .input_gradient = of.model.policy.first_layer_data_gradient,
+                          .own_layers = of.workspaces.algorithm_policy == AlgorithmPolicy::kIm2col,
+                          .shared = of.program.share_storages});
 }
 
 // A plan is made for one step, in which what lives on from step to step is there from the start.
@@ -98,84 +84,65 @@ constexpr double kCompiledLess = .21, kCompiledMore = .1;
 // (the column "inductor" there).
 constexpr double kReplayedMore = .24;
 
-void widen_where_compiled(const Recipe& recipe, bool replayed, DeviceMemory& memory) {
+void widen_where_compiled(const Recipe& recipe, bool replayed, MemoryEstimate& memory) {
   const auto part = [&](bool applies, double share) {
-    const double bytes = applies ? share * static_cast<double>(memory.allocated) : 0;
+    const double bytes = applies ? share * static_cast<double>(memory.allocated_peak_bytes) : 0;
     return static_cast<int64_t>(std::llround(bytes));
   };
-  memory.low = std::max<int64_t>(0, memory.low - part(recipe.compiled, kCompiledLess));
-  memory.high += part(recipe.compiled, kCompiledMore) + part(replayed, kReplayedMore);
+  Range& range = memory.device_range;
+  range.low = std::max<int64_t>(0, range.low - part(recipe.compiled, kCompiledLess));
+  range.high += part(recipe.compiled, kCompiledMore) + part(replayed, kReplayedMore);
 }
 
 // Where memory is short the allocator frees what it keeps, and a step may run as long as its
 // tensors fit beside the context: on an H100 33 batches of eight networks ran or failed so.
-void widen_where_short(DeviceMemory& memory, int64_t usable) {
+void widen_where_short(MemoryEstimate& memory, int64_t usable) {
   if (memory.device_bytes > usable)
-    memory.low = std::min(memory.low, memory.context + memory.allocated);
+    memory.device_range.low =
+        std::min(memory.device_range.low, memory.context_bytes + memory.allocated_peak_bytes);
 }
 
 // What a step's replay is of, with one or another plan of scratch memory.
 struct Replaying {
-  const CompiledModel& model;
-  const BoundStep& bound;
-  const Platform& platform;
-  const ProgramRequest& program;
+  const MemoryQuestion& of;
+  const std::optional<ModuleStorages>& modules;
+  const std::vector<BufferId>& storages;
   const Context& context;
-  const DevicePlan& plan;  // with modules and storages
-  int64_t capacity = 0;    // of pool_capacity()
+  int64_t capacity = 0;  // of pool_capacity()
 
   Result<DeviceMemory> with(const WorkspacePlan& scratch, bool with_minimum,
                             LastReplay* last) const {
-    const FrameworkProfile& framework = platform.framework;
-    ReplayInput input = replay_input(model, bound, scratch, framework, library_buffers(platform),
-                                     plan.modules, plan.storages);
-    if (plan.modules)
-      add_unnamed(input, walk(model.step, bound, granule_of(framework), plan.storages).peak_bytes);
-    set_loader(input, program.prefetch, framework);
-    if (std::holds_alternative<StaticRules>(platform.allocator)) set_static(input);
-    input.timing_empties_cache = framework.autotune_empties_cache;
+    const AllocatorBehaviour& allocator = of.behaviour.allocator;
+    ReplayInput input = replay_input(of.model, of.bound, scratch, allocator, modules, storages);
+    if (modules)
+      add_unnamed(input, walk(of.model.step, of.bound, allocator.rounding, storages).peak_bytes);
+    set_loader(input, of.program.prefetch, allocator.prefetched_batches);
+    if (std::holds_alternative<StaticRules>(of.platform.allocator)) set_static(input);
+    input.timing_empties_cache = allocator.timing_empties_cache;
     input.capacity = capacity;
-    return device_memory(input, platform.allocator, context, range_of(framework), with_minimum,
-                         last);
+    return device_memory(input, of.platform.allocator, context, {.spread = allocator.memory_spread},
+                         with_minimum, last);
   }
-};
-
-}  // namespace
-
-int64_t granule_of(const FrameworkProfile& framework) {
-  switch (framework.allocator) {
-    case FrameworkProfile::Allocator::kPytorchCaching:
-      return CachingRules{}.minimum_block;
-    case FrameworkProfile::Allocator::kBfc:
-      return 256;  // BFCAllocator's kMinAllocationSize
-    default:
-      return 1;
-  }
-}
-
-namespace {
-
-struct ByNames {
-  int64_t either = 0, more = 0;  // DevicePlan's held_by_names and more_by_names
 };
 
 // Names of the code matter while it runs: in inference, and where a training step's forward pass
 // takes most, or would if they held what their call made; a file that lists the code's lines says
 // how long they hold what.
-ByNames by_names(const CompiledModel& model, const BoundStep& bound,
-                 const FrameworkProfile& framework, std::span<const BufferId> storages) {
-  const int64_t rounded = granule_of(framework);
+void set_by_names(const MemoryQuestion& of, std::span<const BufferId> storages,
+                  MemoryEstimate& memory) {
+  const CompiledModel& model = of.model;
   const bool inference = model.recipe.mode == Mode::kInference;
-  if (!inference && model.names_until.empty()) return {};
-  const Timeline timeline = walk(model.step, bound, rounded, storages);
-  ByNames found;
+  const int64_t rounding = of.behaviour.allocator.rounding;
+  if (!of.behaviour.allocator.python_names) return;
+  if (!inference && model.names_until.empty()) return;
+  const Timeline timeline = walk(model.step, of.bound, rounding, storages);
   if (inference || timeline.peak_phase == Phase::kForward)
-    found.either = largest_value_at_peak(model.step, bound, rounded, timeline);
-  if (inference) return found;
+    memory.held_by_names = largest_value_at_peak(model.step, of.bound, rounding, timeline);
+  if (inference) return;
   const int64_t named =
-      forward_peak_with_names(model.step, bound, rounded, storages, model.names_until);
-  if (named - timeline.peak_bytes > found.either) found.more = named - timeline.peak_bytes;
-  return found;
+      forward_peak_with_names(model.step, of.bound, rounding, storages, model.names_until);
+  if (named - timeline.peak_bytes > memory.held_by_names)
+    memory.more_by_names = named - timeline.peak_bytes;
 }
 
 // What a step takes on a device with one plan of scratch memory, and what it cannot do without.
@@ -186,60 +153,74 @@ struct Demand {
 
 Result<Demand> demand_of(const Replaying& replaying, const WorkspacePlan& scratch, bool minimum,
                          LastReplay* last) {
-  const FrameworkProfile& framework = replaying.platform.framework;
-  const bool by_demand = framework.is_judged_by_demand();
+  const AllocatorBehaviour& allocator = replaying.of.behaviour.allocator;
+  const bool by_demand = allocator.is_judged_by_demand();
   auto memory = TRY(replaying.with(by_demand ? with_chosen_scratch(scratch) : scratch,
                                    minimum || by_demand, last));
   Demand demand{std::move(memory), std::nullopt};
   if (by_demand)
-    demand.with_room = take_demand(demand.memory, replaying.context, framework.demand_spread);
+    demand.with_room = take_demand(demand.memory, replaying.context, allocator.demand_spread);
   return demand;
+}
+
+void set_device(MemoryEstimate& m, const DeviceMemory& memory, bool minimum) {
+  m.allocated_peak_bytes = memory.allocated;
+  m.steady_allocated_bytes = memory.steady;
+  m.timing_peak_bytes = memory.timing;
+  m.reserved_bytes = memory.reserved;
+  m.context_bytes = memory.context;
+  m.device_bytes = memory.device_bytes;
+  m.device_range = {memory.low, memory.high};
+  if (minimum) m.minimum_bytes = memory.minimum;
+}
+
+// What nobody replays: names of the code, a compiler, passes that are replayed, what a file leaves
+// open, a card that is full.
+void widen(const MemoryQuestion& of, MemoryEstimate& m) {
+  Range& range = m.device_range;
+  range.low = std::max<int64_t>(0, range.low - m.held_by_names);
+  range.high += std::max(m.held_by_names, m.more_by_names);
+  widen_where_compiled(of.model.recipe, of.program.cuda_graphs, m);
+  range.low = std::max<int64_t>(0, range.low - of.model.open_less.evaluate(of.binding).value_or(0));
+  range.high += of.model.open_more.evaluate(of.binding).value_or(0);
+  widen_where_short(m, of.platform.usable_bytes);
 }
 
 }  // namespace
 
-Result<DevicePlan> plan_device(const CompiledModel& model, const BoundStep& bound,
-                               const Binding& binding, const Platform& platform,
-                               const ProgramRequest& program, const WorkspacePlan& workspaces,
-                               bool minimum, LastReplay* last) {
-  DevicePlan plan;
-  const FrameworkProfile& framework = platform.framework;
-  if (framework.execution == FrameworkProfile::Execution::kModules)
-    plan.modules =
-        module_storages(model.graph, binding,
-                        module_habits(model, workspaces.algorithm_policy, program.share_storages));
-  plan.storages = storages_of(model, bound, framework);
-  const Context context = platform.device.is_host
-                              ? process_on_host(model, bound, binding, platform, program)
-                              : context_on_card(model, bound, platform, program, plan.context);
-  const int64_t capacity = pool_capacity(platform, context);
-  if (framework.takes_whole_card) plan.taken_bytes = context.bytes + capacity;
-  const Replaying replaying{model, bound, platform, program, context, plan, capacity};
-  auto chosen = TRY(demand_of(replaying, workspaces, minimum, last));
+Result<MemoryEstimate> plan_device(const MemoryQuestion& of, bool minimum, LastReplay* last) {
+  const AllocatorBehaviour& allocator = of.behaviour.allocator;
+  const ProcessBehaviour& process = of.behaviour.process;
+  MemoryEstimate m;
+  m.modules = modules_of(of);
+  const std::vector<BufferId> storages = storages_of(of.model, of.bound, allocator);
+  const bool on_host = of.platform.device.is_host;
+  const Context context =
+      on_host ? process_on_host(of)
+              : context_on_card(of.model, of.bound, of.platform, process, of.program);
+  if (!on_host && !of.program.context_bytes && context.high > 0) {
+    m.module_loading = process.loading;
+    m.context_basis = context_basis(of.platform, process);
+  }
+  const int64_t capacity = pool_capacity(of.platform, allocator.system_reserve, context);
+  if (allocator.takes_whole_card) m.taken_bytes = context.bytes + capacity;
+  const Replaying replaying{of, m.modules, storages, context, capacity};
+  auto chosen = TRY(demand_of(replaying, of.workspaces, minimum, last));
   // Ranges of what is replayed one by one hold the scratch memory (RangeRule::scale).
-  if (workspaces.gives_way && framework.memory_spread > 0) {
-    const auto least = TRY(demand_of(replaying, with_least_scratch(workspaces), minimum, nullptr));
-    give_way(chosen.memory, least.memory, platform.usable_bytes);
+  if (of.workspaces.gives_way && allocator.memory_spread > 0) {
+    const auto least =
+        TRY(demand_of(replaying, with_least_scratch(of.workspaces), minimum, nullptr));
+    give_way(chosen.memory, least.memory, of.platform.usable_bytes);
     if (chosen.with_room)
       chosen.with_room->range.low =
           std::min(chosen.with_room->range.low, least.with_room->range.low);
   }
-  plan.memory = std::move(chosen.memory);
-  plan.grown = chosen.with_room;
-  if (framework.python_names) {
-    const ByNames names = by_names(model, bound, framework, plan.storages);
-    plan.held_by_names = names.either;
-    plan.more_by_names = names.more;
-  }
-  plan.memory.low = std::max<int64_t>(0, plan.memory.low - plan.held_by_names);
-  plan.memory.high += std::max(plan.held_by_names, plan.more_by_names);
-  widen_where_compiled(model.recipe, program.cuda_graphs, plan.memory);
-  plan.memory.low =
-      std::max<int64_t>(0, plan.memory.low - model.open_less.evaluate(binding).value_or(0));
-  plan.memory.high += model.open_more.evaluate(binding).value_or(0);
-  widen_where_short(plan.memory, platform.usable_bytes);
-  plan.verdict = verdict_of({plan.memory.low, plan.memory.high}, platform.usable_bytes);
-  return plan;
+  m.grown = chosen.with_room;
+  set_device(m, chosen.memory, minimum);
+  set_by_names(of, storages, m);
+  widen(of, m);
+  m.verdict = verdict_of(m.device_range, of.platform.usable_bytes);
+  return m;
 }
 
 namespace {
@@ -278,53 +259,31 @@ void set_workspace(MemoryEstimate& m, const WorkspacePlan& workspaces) {
   m.max_by_role[static_cast<size_t>(Role::kWorkspace)] = m.workspace_bytes;
 }
 
-void set_device(MemoryEstimate& m, const DevicePlan& plan) {
-  m.modules = plan.modules;
-  m.taken_bytes = plan.taken_bytes;
-  m.grown = plan.grown;
-  m.allocated_peak_bytes = plan.memory.allocated;
-  m.steady_allocated_bytes = plan.memory.steady;
-  m.timing_peak_bytes = plan.memory.timing;
-  m.reserved_bytes = plan.memory.reserved;
-  m.context_bytes = plan.memory.context;
-  if (plan.context) {
-    m.module_loading = plan.context->loading;
-    m.context_basis = plan.context->why;
+void set_host(const MemoryQuestion& of, MemoryEstimate& m) {
+  const HostMemory host = host_memory(of.behaviour.process.host, host_load(of, m.input_bytes));
+  m.host_bytes = host.bytes;
+  m.host_range = host.range;
+  if (of.platform.device.is_host && host.bytes > 0) {
+    m.host_bytes = m.device_bytes;
+    m.host_range = m.device_range;
   }
-  m.device_bytes = plan.memory.device_bytes;
-  m.device_range = {plan.memory.low, plan.memory.high};
-  m.held_by_names = plan.held_by_names;
-  m.more_by_names = plan.more_by_names;
-  m.verdict = plan.verdict;
+  m.host_asked = of.program.workers.value_or(0) > 0 || of.program.samples_in_memory > 0;
 }
 
 }  // namespace
 
-MemoryEstimate plan_memory(const CompiledModel& model, const BoundStep& bound,
-                           const Binding& binding, const Platform& platform,
-                           const ProgramRequest& program, const WorkspacePlan& workspaces,
-                           const DevicePlan& plan, bool minimum) {
-  MemoryEstimate m;
-  const int64_t granule = granule_of(platform.framework);
-  set_live(m, walk(model.step, bound, granule, plan.storages), model, binding);
-  for (const int64_t bytes : library_buffers(platform)) m.library_bytes += bytes;
-  set_workspace(m, workspaces);
-  set_device(m, plan);
-  if (minimum) m.minimum_bytes = plan.memory.minimum;
-  if (const double spread = platform.framework.demand_spread; spread > 0) {
-    const auto live = profile(model.step, bound, granule, plan.storages);
-    m.steady_range = tensors_range(plan.memory, model.step, live, workspaces, spread);
+void plan_memory(const MemoryQuestion& of, MemoryEstimate& m) {
+  const AllocatorBehaviour& allocator = of.behaviour.allocator;
+  const std::vector<BufferId> storages = storages_of(of.model, of.bound, allocator);
+  set_live(m, walk(of.model.step, of.bound, allocator.rounding, storages), of.model, of.binding);
+  for (const int64_t bytes : allocator.library_buffers) m.library_bytes += bytes;
+  set_workspace(m, of.workspaces);
+  if (allocator.demand_spread > 0) {
+    const auto live = profile(of.model.step, of.bound, allocator.rounding, storages);
+    m.steady_range = tensors_range(m.steady_allocated_bytes, of.model.step, live, of.workspaces,
+                                   allocator.demand_spread);
   }
-  const HostMemory host =
-      host_memory(platform.framework, host_load(model, binding, program, m.input_bytes));
-  m.host_bytes = host.bytes;
-  m.host_range = host.range;
-  if (platform.device.is_host && host.bytes > 0) {
-    m.host_bytes = m.device_bytes;
-    m.host_range = m.device_range;
-  }
-  m.host_asked = program.workers.value_or(0) > 0 || program.samples_in_memory > 0;
-  return m;
+  set_host(of, m);
 }
 
 }  // namespace plimsoll

@@ -43,23 +43,13 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
 // channel and each peer that sends, a buffer for each protocol (nccl/src/include/device.h: LL 512
 // KiB, LL128 4800 KiB, simple 4 MiB). Rings have one such peer, the chains within a machine two;
 // NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
-Context collective_buffers(const Platform& platform) {
+Context collective_buffers(const Platform& platform, bool takes_any) {
   constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
   const std::optional<Link>& link = platform.link ? platform.link : platform.network;
-  const bool collective = link && platform.gpu_count > 1 && !platform.one_process() &&
-                          platform.framework.collective_buffers;
+  const bool collective = link && platform.gpu_count > 1 && !platform.one_process() && takes_any;
   if (!collective) return {};
   const int64_t ring = kConnection * link->channels;
   return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
-}
-
-ContextChoice chosen_context(const Platform& platform, const ProgramRequest& program) {
-  return choose_context(platform.framework.context,
-                        {.device = platform.device.id,
-                         .architecture = platform.device.architecture,
-                         .cuda = platform.cuda,
-                         .asked = program.module_loading,
-                         .usual = platform.framework.usual_loading(platform.cuda)});
 }
 
 // What a context took of this very card in place of the driver's part; 0 where no machine file
@@ -68,33 +58,29 @@ int64_t measured_context(const ContextRow& row, const Platform& platform) {
   return platform.machine && row.per_thread.value > 0 ? platform.machine->context_bytes : 0;
 }
 
-// As it is given, or the row's bytes for what the step calls.
-Context context_of(const ContextRow& row, const Platform& platform, const ProgramRequest& program,
-                   const CompiledModel& model, const BoundStep& bound) {
+}  // namespace
+
+Context context_on_card(const CompiledModel& model, const BoundStep& bound,
+                        const Platform& platform, const ProcessBehaviour& process,
+                        const ProgramRequest& program) {
   if (const auto& given = program.context_bytes) return {*given, *given, *given};
+  const ContextRow& row = process.context;
   const bool forward = model.recipe.mode == Mode::kInference;
   int64_t stacks = card_bytes(row, platform.device, !forward) + handle_bytes(row, model.graph);
   if (const int64_t measured = measured_context(row, platform); measured > 0)
     stacks += measured - driver_bytes(row, platform.device);
   const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
   const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
-  const Context buffers = collective_buffers(platform);
+  const Context buffers = collective_buffers(platform, process.collective_buffers);
   return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
           stacks + row.high.value + buffers.high};
 }
 
-}  // namespace
-
-Context context_on_card(const CompiledModel& model, const BoundStep& bound,
-                        const Platform& platform, const ProgramRequest& program,
-                        std::optional<ContextChoice>& row) {
-  const ContextChoice choice = chosen_context(platform, program);
-  const Context context = context_of(*choice.row, platform, program, model, bound);
-  if (!program.context_bytes && context.high > 0) row = choice;
-  if (const int64_t bytes = measured_context(*choice.row, platform); row && bytes > 0) {
-    row->why += fmt::format(", the driver's {} MiB of it as measured on this card", bytes >> 20);
-  }
-  return context;
+std::string context_basis(const Platform& platform, const ProcessBehaviour& process) {
+  const int64_t bytes = measured_context(process.context, platform);
+  if (bytes == 0) return process.context_basis;
+  return fmt::format("{}, the driver's {} MiB of it as measured on this card",
+                     process.context_basis, bytes >> 20);
 }
 
 }  // namespace plimsoll

@@ -2,22 +2,20 @@
 // and handles, buffers of collectives.
 #pragma once
 
-#include <optional>
-
+#include "estimator/behaviour/process.h"
 #include "estimator/memory/device_memory.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
-#include "hwdb/context.h"
 
 namespace plimsoll {
 
-struct Platform;
-struct ProgramRequest;
-
-// As it is given, or the bytes of the platform's row for what the step calls; `row` is then that
-// row.
+// As it is given, or the bytes of the process's row for what the step calls.
 Context context_on_card(const CompiledModel& model, const BoundStep& bound,
-                        const Platform& platform, const ProgramRequest& program,
-                        std::optional<ContextChoice>& row);
+                        const Platform& platform, const ProcessBehaviour& process,
+                        const ProgramRequest& program);
+
+// Of the process's row, where it tells the context: which row, and what of it was measured on this
+// very card.
+std::string context_basis(const Platform& platform, const ProcessBehaviour& process);
 
 }  // namespace plimsoll

@@ -11,19 +11,6 @@
 namespace plimsoll {
 namespace {
 
-// Layers' or modules' storages stay as long as the network.
-bool keeps_all(const FrameworkProfile& framework) {
-  return framework.execution == FrameworkProfile::Execution::kLayers ||
-         framework.execution == FrameworkProfile::Execution::kModules;
-}
-
-InPlaceHabit in_place_habit(const FrameworkProfile& framework) {
-  if (framework.policy.in_place_activations) {
-    return keeps_all(framework) ? InPlaceHabit::kActivations : InPlaceHabit::kElementwise;
-  }
-  return framework.image_models_in_place ? InPlaceHabit::kImageModels : InPlaceHabit::kNever;
-}
-
 // Blobs that gradients of feature maps take in turn, chosen by name before their sizes are known:
 // the one that was let go of last (caffe2/python/memonger.py: share_grad_blobs). Each grows to the
 // largest that it ever holds. A parameter's gradient has a blob of its own.
@@ -82,17 +69,16 @@ std::vector<bool> values_and_gradients(const Step& step, const BoundStep& bound,
 class Writer {
  public:
   Writer(const CompiledModel& model, const BoundStep& bound, const WorkspacePlan& workspaces,
-         const FrameworkProfile& framework, const std::vector<int64_t>& kept,
-         const std::optional<ModuleStorages>& modules, std::vector<BufferId> storages)
+         const AllocatorBehaviour& allocator, const std::optional<ModuleStorages>& modules,
+         std::vector<BufferId> storages)
       : graph_(model.graph),
         step_(model.step),
         bound_(bound),
         workspaces_(workspaces),
-        framework_(framework),
-        kept_(kept),
+        allocator_(allocator),
         modules_(modules),
         state_first_(!model.recipe.optimizer->states_of_gradients),
-        keeps_all_(keeps_all(framework)),
+        keeps_all_(allocator.keeps_storages),
         source_(std::move(storages)),
         taken_(source_.size(), false) {
     for (BufferId id = 0; id < source_.size(); ++id) {
@@ -103,7 +89,7 @@ class Writer {
   ReplayInput write() {
     place_buffers();
     place_workspaces();
-    input_.kept = kept_;
+    input_.kept = allocator_.library_buffers;
     input_.step.reserve(step_.events.size());
     for (const Event& event : step_.events) add(event);
     if (late_ != kNoBuffer)
@@ -121,7 +107,7 @@ class Writer {
       input_.resident.push_back(
           std::llround(modules_->outputs + modules_->gradients + modules_->buffers));
     }
-    if (keeps_all_ && !framework_.keeps_activation_gradients) {
+    if (keeps_all_ && !allocator_.keeps_activation_gradients) {
       shared.emplace(step_, bound_.buffer_bytes);
       for (const int64_t bytes : shared->sizes()) input_.resident.push_back(bytes);
     }
@@ -145,13 +131,12 @@ class Writer {
   int64_t kept_bytes(BufferId id) const {
     const NodeId node = step_.buffers[id].node;
     const bool norm = node != kNoNode && is_batch_norm(graph_.nodes[node]);
-    return bound_.buffer_bytes[id] * (norm ? framework_.norm_buffers : 1);
+    return bound_.buffer_bytes[id] * (norm ? allocator_.norm_buffers : 1);
   }
 
   // Scratch that does not pass through the allocator is there from the start.
   void place_workspaces() {
-    using Home = FrameworkProfile::WorkspaceHome;
-    if (framework_.workspace_home == Home::kAllocator) {
+    if (allocator_.scratch_home == WorkspaceHome::kAllocator) {
       input_.workspaces = workspaces_.uses;
       return;
     }
@@ -161,9 +146,9 @@ class Writer {
       if (e.kind != Event::Kind::kLaunch || workspaces_.uses[e.id].bytes == 0) continue;
       const int64_t bytes = workspaces_.uses[e.id].bytes;
       largest = std::max(largest, bytes);
-      own[e.node] = std::max(own[e.node], bytes * framework_.workspace_copies);
+      own[e.node] = std::max(own[e.node], bytes * allocator_.scratch_copies);
     }
-    if (framework_.workspace_home == Home::kShared) {
+    if (allocator_.scratch_home == WorkspaceHome::kShared) {
       if (largest > 0) input_.resident.push_back(largest);
       return;
     }
@@ -219,9 +204,9 @@ class Writer {
     }
     const size_t thread = e.phase == Phase::kBackward ? 1 : 0;
     const bool multiplies = bound_.kernels[e.id].kernel_class == KernelClass::kGemm;
-    if (multiplies && !multiplied_[thread] && thread < kept_.size()) {
+    if (multiplies && !multiplied_[thread] && thread < input_.kept.size()) {
       multiplied_[thread] = true;
-      push(StepEvent::Kind::kKept, static_cast<int32_t>(thread), kept_[thread]);
+      push(StepEvent::Kind::kKept, static_cast<int32_t>(thread), input_.kept[thread]);
     }
   }
 
@@ -229,8 +214,7 @@ class Writer {
   const Step& step_;
   const BoundStep& bound_;
   const WorkspacePlan& workspaces_;
-  const FrameworkProfile& framework_;
-  const std::vector<int64_t>& kept_;
+  const AllocatorBehaviour& allocator_;
   const std::optional<ModuleStorages>& modules_;
   bool state_first_;
   bool keeps_all_;
@@ -246,16 +230,15 @@ class Writer {
 }  // namespace
 
 std::vector<BufferId> storages_of(const CompiledModel& model, const BoundStep& bound,
-                                  const FrameworkProfile& framework) {
-  return storage_taken(model.graph, model.step, bound.buffer_bytes, in_place_habit(framework));
+                                  const AllocatorBehaviour& allocator) {
+  return storage_taken(model.graph, model.step, bound.buffer_bytes, allocator.in_place);
 }
 
 ReplayInput replay_input(const CompiledModel& model, const BoundStep& bound,
-                         const WorkspacePlan& workspaces, const FrameworkProfile& framework,
-                         const std::vector<int64_t>& kept,
+                         const WorkspacePlan& workspaces, const AllocatorBehaviour& allocator,
                          const std::optional<ModuleStorages>& modules,
                          std::vector<BufferId> storages) {
-  return Writer(model, bound, workspaces, framework, kept, modules, std::move(storages)).write();
+  return Writer(model, bound, workspaces, allocator, modules, std::move(storages)).write();
 }
 
 }  // namespace plimsoll

@@ -122,18 +122,12 @@ Result<Version> asked_version(std::string_view asked_by, std::string_view exampl
   return *version;
 }
 
-// Of what is free beside a context of some hundred MiB, whose part of the share is neglected.
-int64_t left_to_system(const FrameworkProfile& framework, int64_t free) {
-  if (framework.system_reserve.value == 0) return 0;
-  const double share = framework.system_reserve_share * static_cast<double>(free);
-  return std::min(free, std::max(framework.system_reserve.value, static_cast<int64_t>(share)));
-}
-
+// Of what is free a context of some hundred MiB is neglected in the system's share.
 void set_memory(const PlatformRequest& request, Platform& platform) {
   platform.memory_bytes = request.memory_bytes.value_or(platform.device.memory_reported.value);
   const int64_t free =
       std::max<int64_t>(0, platform.memory_bytes - request.reserve_bytes - request.display_bytes);
-  platform.usable_bytes = free - left_to_system(platform.framework, free);
+  platform.usable_bytes = free - platform.framework.system_reserve.of(free);
 }
 
 Result<AllocatorRules> allocator_of(const Platform& platform, const std::string& settings) {

@@ -20,19 +20,15 @@ bool is_exchange(const Event& e) {
   return e.kind == Event::Kind::kIssue || e.kind == Event::Kind::kAwait;
 }
 
-const Dispatch* dispatch_on(const Platform& platform) {
-  return platform.host.find(platform.framework.framework, platform.framework.asked);
-}
-
 // Of one thread of the host, the reference machine's being 1.
 double speed_of(const Platform& platform) {
   return platform.host.speed(release_year(platform.device.compute_capability));
 }
 
 // What its row says of a reference machine takes a host its own time.
-StepHabits habits_of(const Platform& platform, bool training) {
+StepHabits habits_of(const Platform& platform, const DispatchBehaviour& behaviour, bool training) {
   StepHabits habits;
-  const Dispatch* dispatch = dispatch_on(platform);
+  const std::optional<Dispatch>& dispatch = behaviour.costs;
   if (!dispatch) return habits;
   const double slower = dispatch->reference ? 1 / speed_of(platform) : 1;
   const Seconds launch =
@@ -41,7 +37,7 @@ StepHabits habits_of(const Platform& platform, bool training) {
   habits.cell_launch = dispatch->per_operator.value_or(launch).value * slower;
   habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value * slower;
   habits.per_parameter = training ? dispatch->per_array.value * slower : 0;
-  habits.copies_beside_update = platform.framework.copies_beside_update;
+  habits.copies_beside_update = behaviour.copies_beside_update;
   habits.gpu_factor = dispatch->gpu_factor;
   habits.per_replica = dispatch->per_replica.value * slower;
   return habits;
@@ -59,8 +55,8 @@ GraphReplay replay_of(const Recipe& recipe, const Version& cuda, double call) {
           .per_node = constant ? 1e-9 : 200e-9};
 }
 
-LoaderHabits loader_habits(const Platform& platform, const ProgramRequest& program) {
-  const Dispatch* dispatch = dispatch_on(platform);
+LoaderHabits loader_habits(const Platform& platform, const std::optional<Dispatch>& dispatch,
+                           const ProgramRequest& program) {
   const LoaderKind kind = loader_of(program);
   if (!dispatch || !dispatch->loader || kind == LoaderKind::kNone) return {};
   const Loader& loader = *dispatch->loader;
@@ -72,10 +68,10 @@ LoaderHabits loader_habits(const Platform& platform, const ProgramRequest& progr
 }
 
 // B/s of a batch on its way to the device.
-double input_path(const Platform& platform, bool pageable) {
-  const Dispatch* dispatch = dispatch_on(platform);
-  if (dispatch && dispatch->input_path.value > 0) return dispatch->input_path.value;
-  return (pageable ? platform.host.pageable_copy : platform.host.pinned_copy).value;
+double input_path(const Platform& platform, const DispatchBehaviour& dispatch) {
+  if (dispatch.costs && dispatch.costs->input_path.value > 0)
+    return dispatch.costs->input_path.value;
+  return (dispatch.pageable_input ? platform.host.pageable_copy : platform.host.pinned_copy).value;
 }
 
 LinkRates link_rates(const Link& link, int64_t members) {
@@ -134,8 +130,9 @@ LoaderKind loader_of(const ProgramRequest& program) {
   return program.loader.value_or(program.workers ? LoaderKind::kConvert : LoaderKind::kNone);
 }
 
-std::string host_basis(const Platform& platform, const ProgramRequest& program) {
-  const Dispatch* dispatch = dispatch_on(platform);
+std::string host_basis(const Platform& platform, const DispatchBehaviour& behaviour,
+                       const ProgramRequest& program) {
+  const std::optional<Dispatch>& dispatch = behaviour.costs;
   std::string text = fmt::format("host: {}", platform.host.id);
   const bool rated = platform.host.id == kUnknownHost && platform.host.single_thread;
   if (rated) text += fmt::format(" with a {}", platform.host.name);
@@ -154,7 +151,7 @@ std::string host_basis(const Platform& platform, const ProgramRequest& program) 
   if (!dispatch || !dispatch->loader)
     return text +
            fmt::format("; the loading time of {} is unknown, so data loading is not included",
-                       platform.framework.framework);
+                       behaviour.framework);
   const bool beside = dispatch->loader->beside;
   return text + fmt::format("; data loader {}, {}; decoding of files is not included", name(kind),
                             beside ? "in threads in parallel with the step"
@@ -213,10 +210,10 @@ void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
 }
 
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
-                              const ProgramRequest& program) {
+                              const DispatchBehaviour& dispatch, const ProgramRequest& program) {
   StepTimeInput input;
-  input.habits = habits_of(platform, model.recipe.mode != Mode::kInference);
-  input.habits.loader = loader_habits(platform, program);
+  input.habits = habits_of(platform, dispatch, model.recipe.mode != Mode::kInference);
+  input.habits.loader = loader_habits(platform, dispatch.costs, program);
   if (program.cuda_graphs) {
     // Where nobody says which CUDA it is, as before 12.6.
     input.habits.replay = replay_of(model.recipe, platform.cuda, input.habits.launch);
@@ -228,10 +225,8 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
       static_cast<double>(stages - 1) / static_cast<double>(batches_per_step(model.recipe));
   input.training = model.recipe.mode != Mode::kInference;
   if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
-  const bool pageable = platform.framework.input_path == FrameworkProfile::InputPath::kPageable;
-  if (program.input_copy.value_or(pageable)) {
-    input.habits.input_bandwidth = input_path(platform, pageable);
-  }
+  if (program.input_copy.value_or(dispatch.pageable_input))
+    input.habits.input_bandwidth = input_path(platform, dispatch);
   return input;
 }
 
@@ -242,10 +237,10 @@ Evidence StepEvidence::of_most() const {
 }
 
 StepRange step_errors(const CompiledModel& model, const Platform& platform,
-                      const StepEvidence& evidence) {
+                      const DispatchBehaviour& behaviour, const StepEvidence& evidence) {
   const StepErrors& e = platform.errors;
   const Recipe& r = model.recipe;
-  const Dispatch* dispatch = dispatch_on(platform);
+  const std::optional<Dispatch>& dispatch = behaviour.costs;
   double squares = e.step * e.step;
   const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
   add(r.mode == Mode::kInference, e.inference);

@@ -1,18 +1,16 @@
-// What a step's time depends on beside its kernels: the framework's habits on the host, what is
+// What a step's time depends on beside its kernels: the framework's host code, what is
 // copied and exchanged, how far kernels measured elsewhere can be trusted.
 #pragma once
 
 #include <array>
 #include <vector>
 
+#include "estimator/behaviour/dispatch.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
 #include "estimator/time/step_time.h"
 
 namespace plimsoll {
-
-struct Platform;
-struct ProgramRequest;
 
 struct KernelLaunches {
   KernelId kernel;
@@ -27,11 +25,12 @@ std::vector<KernelLaunches> count_launches(const Step& step, bool adds_bias);
 LoaderKind loader_of(const ProgramRequest& program);
 
 // Which host the step is priced on and whether its loader is counted, in words.
-std::string host_basis(const Platform& platform, const ProgramRequest& program);
+std::string host_basis(const Platform& platform, const DispatchBehaviour& dispatch,
+                       const ProgramRequest& program);
 
 // Of a step whose kernels, bytes and errors are not filled in yet.
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
-                              const ProgramRequest& program);
+                              const DispatchBehaviour& dispatch, const ProgramRequest& program);
 
 // What `gpus` of one machine have to exchange gradients with; `link` is null for one alone. Without
 // the card's own memory.
@@ -64,7 +63,7 @@ class StepEvidence {
 
 // What makes a step's time less certain than its kernels are.
 StepRange step_errors(const CompiledModel& model, const Platform& platform,
-                      const StepEvidence& evidence);
+                      const DispatchBehaviour& dispatch, const StepEvidence& evidence);
 
 // By one process: of all devices that it feeds.
 double samples_loaded(const CompiledModel& model, const Binding& binding, const Platform& platform);

@@ -59,7 +59,8 @@ constexpr int64_t kTurnsOfAKernel = 2;
 std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& plan,
                                      const std::vector<int64_t>& counts,
                                      const std::vector<double>& seconds, const StepTime& step,
-                                     const Platform& platform, int cudnn) {
+                                     const Platform& platform, std::string_view framework,
+                                     int cudnn) {
   const Peak* fp32 = platform.device.peak("fp32");
   std::map<std::string, std::pair<ClassShare, double>> classes;  // and seconds
   for (KernelId id = 0; id < counts.size(); ++id) {
@@ -73,7 +74,7 @@ std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& pla
       conversion += converted;
     }
     auto& [sum, all] = classes[class_of(kernel)];
-    sum.library_kernel = library_kernel(kernel, platform.framework.framework, cudnn);
+    sum.library_kernel = library_kernel(kernel, framework, cudnn);
     sum.count += counts[id];
     all += seconds[id] - converted;
     // Operations for now, a share of the peak below.
@@ -217,11 +218,10 @@ void set_epoch(TimePlan& plan, const CompiledModel& model, const ProgramRequest&
 
 }  // namespace
 
-TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
-                   const Platform& platform, const TimeContext& context,
-                   const ProgramRequest& program) {
-  const auto launches = count_launches(model.step, !platform.framework.bias_is_operator);
-  StepTimeInput input = step_conditions(model, platform, program);
+TimePlan plan_time(const TimeQuestion& of) {
+  const auto& [model, bound, binding, platform, dispatch, context, program] = of;
+  const auto launches = count_launches(model.step, dispatch.adds_bias);
+  StepTimeInput input = step_conditions(model, platform, dispatch, program);
   StepBytes(model).fill_in(bound, input);
   input.samples = samples_loaded(model, binding, platform);
   StepEvidence evidence;
@@ -232,7 +232,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     evidence.add(kernel.flop, counted.count, evidence_of(kernel, context));
     roofline += roofline_seconds(kernel, context.rates()) * static_cast<double>(counted.count);
   }
-  input.errors = step_errors(model, platform, evidence);
+  input.errors = step_errors(model, platform, dispatch, evidence);
   const StepTime step = step_time(input, context);
   TimePlan plan;
   plan.kernels.resize(bound.kernels.size());
@@ -255,7 +255,7 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
     const std::string basis = "time: " + context.basis(index);
     if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
   }
-  plan.basis.push_back(host_basis(platform, program));
+  plan.basis.push_back(host_basis(platform, dispatch, program));
   plan.estimate = estimate_of(step, input, platform);
   plan.estimate.loader =
       name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
@@ -269,8 +269,8 @@ TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Bin
   const double whole_batch = samples_per_step(model, binding, replicas);
   set_epoch(plan, model, program, whole_batch, step.seconds);
   t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
-  t.by_class =
-      rank_classes(bound, plan, counts, seconds, step, platform, context.options().library.cudnn);
+  t.by_class = rank_classes(bound, plan, counts, seconds, step, platform, dispatch.framework,
+                            context.options().library.cudnn);
   t.kernels = rank(bound, plan, counts, seconds, step, context.rates().bandwidth);
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/behaviour/dispatch.h"
 #include "estimator/library/kernel_time.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
@@ -13,7 +14,16 @@
 
 namespace plimsoll {
 
-struct Platform;
+// A step at a point, and all that its time depends on.
+struct TimeQuestion {
+  const CompiledModel& model;
+  const BoundStep& bound;  // the model's step at `binding`
+  const Binding& binding;
+  const Platform& platform;
+  const DispatchBehaviour& dispatch;
+  const TimeContext& context;
+  const ProgramRequest& program;
+};
 
 struct TimePlan {
   std::vector<KernelTime> kernels;  // by KernelId
@@ -34,9 +44,6 @@ bool countable(const TimeEstimate& time);
 std::optional<double> epoch_seconds(const CompiledModel& model, const ProgramRequest& program,
                                     double whole_batch, double step_seconds);
 
-// `bound`: the model's step at `binding`.
-TimePlan plan_time(const CompiledModel& model, const BoundStep& bound, const Binding& binding,
-                   const Platform& platform, const TimeContext& context,
-                   const ProgramRequest& program);
+TimePlan plan_time(const TimeQuestion& of);
 
 }  // namespace plimsoll

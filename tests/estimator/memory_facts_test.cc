@@ -40,8 +40,11 @@ struct Compiled {
     if (!bound) return tl::make_unexpected(bound.error());
     const auto point = evaluator.operating_point(model, *bound, binding);
     if (!point) return tl::make_unexpected(point.error());
-    return plan_memory(model, *bound, binding, evaluator.platform(), evaluator.request(),
-                       point->workspaces, point->device);
+    MemoryEstimate memory = point->memory;
+    plan_memory({model, *bound, binding, evaluator.platform(), evaluator.behaviour(),
+                 evaluator.request(), point->workspaces},
+                memory);
+    return memory;
   }
 };
 

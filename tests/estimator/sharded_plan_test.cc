@@ -1,9 +1,9 @@
 // A model whose weights, gradients and states are sharded, from compiling it to what a card shows.
 #include <doctest/doctest.h>
 
+#include "estimator/behaviour/autograd.h"
 #include "estimator/model/model_cache.h"
 #include "estimator/request/find_platform.h"
-#include "estimator/request/policy.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {

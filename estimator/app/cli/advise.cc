@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 
@@ -50,16 +49,16 @@ int run_advise(const AdviseFlags& flags) {
 
 }  // namespace
 
-Verb make_advise(CLI::App& root) {
+Verb make_advise(const FlagSet& root) {
   auto flags = std::make_shared<AdviseFlags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "advise",
       "Combinations of changes that make a step need less memory, the fastest first. Exit status 1 "
       "where none fits.");
-  add_shared(*app, flags->shared);
-  add_output(*app, flags->output, "as JSON", "combinations");
-  app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
-      ->group(rarely(kOutputGroup));
+  add_shared(app, flags->shared);
+  add_output(app, flags->output, "as JSON", "combinations");
+  app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
+      .group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};
 }
 

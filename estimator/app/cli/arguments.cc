@@ -1,7 +1,5 @@
 #include "estimator/app/cli/arguments.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include <limits>
@@ -42,15 +40,15 @@ std::vector<std::string> with_implied_values(std::vector<std::string> arguments)
   return arguments;
 }
 
-Result<void> check_arguments(const CLI::App& app, std::span<const std::string> arguments) {
+Result<void> check_arguments(const FlagSet& app, std::span<const std::string> arguments) {
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
     if (!argument.starts_with("--")) continue;
     const size_t equals = argument.find('=');
     const std::string name = argument.substr(2, equals == argument.npos ? equals : equals - 2);
-    const CLI::Option* const option = app.get_option_no_throw("--" + name);
-    if (!option) continue;
-    const bool is_switch = option->get_items_expected_max() == 0;
+    const std::optional<Flag> flag = app.find("--" + name);
+    if (!flag) continue;
+    const bool is_switch = flag->is_switch();
     if (equals != argument.npos) {
       const std::string value = argument.substr(equals + 1);
       if (is_switch) {

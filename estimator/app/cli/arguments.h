@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "graph/base/diagnostic.h"
 
 namespace plimsoll::cli {
@@ -16,9 +16,9 @@ namespace plimsoll::cli {
 // With "--fsdp" as "--fsdp=all" where no value of the setting follows.
 std::vector<std::string> with_implied_values(std::vector<std::string> arguments);
 
-Result<void> check_arguments(const CLI::App& app, std::span<const std::string> arguments);
+Result<void> check_arguments(const FlagSet& app, std::span<const std::string> arguments);
 
-// For CLI::Option::check(): why a text is no decimal whole number from `least` on; empty where it
+// For Flag::check(): why a text is no decimal whole number from `least` on; empty where it
 // is one.
 std::string why_not_whole(const std::string& text, int least);
 

@@ -1,7 +1,5 @@
 // check: whether files are what they should be, for pre-commit and CI. Nothing is estimated.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -103,19 +101,19 @@ int run_check(const std::vector<std::string>& files, bool strict, bool quiet) {
 
 }  // namespace
 
-Verb make_check(CLI::App& root) {
+Verb make_check(const FlagSet& root) {
   struct Flags {
     std::vector<std::string> files;
     bool strict = false, quiet = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "check",
       "Checks files: models, configs, plans, measured runs, device, host and machine files. Exit "
       "status 3 if one is invalid. For pre-commit: .pre-commit-hooks.yaml.");
-  app->add_option("files", flags->files, "files to check")->group(kVerbGroup);
-  app->add_flag("--strict", flags->strict, "warnings are errors")->group(kVerbGroup);
-  app->add_flag("--quiet", flags->quiet, "only faults")->group(kOutputGroup);
+  app.add_option("files", flags->files, "files to check").group(kVerbGroup);
+  app.add_flag("--strict", flags->strict, "warnings are errors").group(kVerbGroup);
+  app.add_flag("--quiet", flags->quiet, "only faults").group(kOutputGroup);
   return {app, [flags] { return run_check(flags->files, flags->strict, flags->quiet); }};
 }
 

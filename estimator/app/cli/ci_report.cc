@@ -1,7 +1,5 @@
 #include "estimator/app/cli/ci_report.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -19,16 +17,16 @@ bool in_github_actions() {
   return actions && std::string_view(actions) == "true";
 }
 
-void add_ci(CLI::App& app, CiFlags& flags) {
+void add_ci(const FlagSet& app, CiFlags& flags) {
   app.add_option("--junit", flags.junit,
                  "JUnit XML with a test case for each quantity; overwritten")
-      ->type_name("FILE")
-      ->group(kOutputGroup);
+      .type_name("FILE")
+      .group(kOutputGroup);
   app.add_option("--annotations", flags.annotations,
                  "auto or never: in GitHub Actions, of what is out of tolerance")
-      ->type_name("WHEN")
-      ->default_str("auto")
-      ->group(rarely(kOutputGroup));
+      .type_name("WHEN")
+      .default_str("auto")
+      .group(rarely(kOutputGroup));
 }
 
 Result<CiReport> CiReport::open(const CiFlags& flags) {

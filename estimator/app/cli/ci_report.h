@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/cli/output_file.h"
 #include "estimator/app/report/github.h"
 #include "estimator/app/report/junit.h"
@@ -19,7 +19,7 @@ struct CiFlags {
   std::string junit;  // a file to write
   std::string annotations = "auto";
 };
-void add_ci(CLI::App& app, CiFlags& flags);
+void add_ci(const FlagSet& app, CiFlags& flags);
 
 class CiReport {
  public:

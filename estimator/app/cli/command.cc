@@ -1,7 +1,5 @@
 #include "estimator/app/cli/command.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,9 +92,9 @@ int unknown_command(const std::string& word) {
                                  : "'plimsoll' lists the commands"}});
 }
 
-std::string help_of_verb(const CLI::App& app, bool all) {
+std::string help_of_verb(const FlagSet& app, bool all) {
   std::vector<std::string_view> examples;
-  const auto verb = std::ranges::find(all_verbs(), app.get_name(), &VerbRow::name);
+  const auto verb = std::ranges::find(all_verbs(), app.name(), &VerbRow::name);
   for (const std::string_view example : verb->examples) {
     if (!example.empty()) examples.push_back(example);
   }
@@ -112,16 +110,16 @@ std::vector<std::string> with_help_as_flag(std::vector<std::string> arguments) {
 }
 
 // The verb that the command line names, alone: the flags of the others need not be declared.
-std::vector<Verb> make_verbs(CLI::App& root, std::string_view named) {
+std::vector<Verb> make_verbs(const FlagSet& root, std::string_view named) {
   std::vector<Verb> verbs;
   for (const VerbRow& verb : all_verbs()) {
     if (verb.name != named) continue;
     verbs.push_back(verb.make(root));
-    CLI::App& app = *verbs.back().app;
-    app.allow_extras(true);
+    const FlagSet& app = verbs.back().app;
+    app.allow_extras();
     app.add_option("--error-format", "of messages: text, or json for one object a line")
-        ->type_name("FORM")
-        ->group(rarely(kOutputGroup));
+        .type_name("FORM")
+        .group(rarely(kOutputGroup));
   }
   return verbs;
 }
@@ -133,12 +131,12 @@ int run_command(const std::vector<std::string>& given) {
   remember_command("plimsoll", given);
   if (auto format = find_error_format(arguments); !format) return report(format.error());
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
-  CLI::App root{"plimsoll"};
+  const Program root("plimsoll");
   root.set_help_flag("-h,--help", "show this");
   root.set_help_all_flag("--help-all", "show all flags");
   root.set_version_flag("--version", fmt::format("plimsoll {}\n", kVersion));
   root.require_subcommand(0, 1);
-  root.allow_extras(true);
+  root.allow_extras();
   const std::vector<Verb> verbs = make_verbs(root, arguments.empty() ? "" : arguments.front());
   const std::string introduction =
       fmt::format(fmt::runtime(kIntroduction), kVersion, list_of_verbs());
@@ -149,25 +147,22 @@ int run_command(const std::vector<std::string>& given) {
   const bool asks_of_word = given.front() == "help" && !arguments.front().starts_with("-");
   if (asks_of_word && verbs.empty()) return unknown_command(arguments.front());
   for (const Verb& v : verbs) {
-    if (auto good = check_arguments(*v.app, std::span(arguments).subspan(1)); !good)
+    if (auto good = check_arguments(v.app, std::span(arguments).subspan(1)); !good)
       return report(good.error());
   }
-  try {
-    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForVersion& version) {
-    return print(version.what());
-  } catch (const CLI::Success& asked) {
-    const bool all = asked.get_name() == "CallForAllHelp";
+  const Reading reading = root.read(arguments);
+  if (reading.kind == Reading::Kind::kVersion) return print(reading.text);
+  if (reading.kind == Reading::Kind::kFault) return report(refused(reading.text));
+  if (reading.kind != Reading::Kind::kRun) {
+    const bool all = reading.kind == Reading::Kind::kAllHelp;
     for (const Verb& v : verbs) {
-      if (v.app->parsed()) return print(help_of_verb(*v.app, all));
+      if (v.app.parsed()) return print(help_of_verb(v.app, all));
     }
     return print(introduction);
-  } catch (const CLI::ParseError& e) {
-    return report(refused(e));
   }
   for (const Verb& v : verbs) {
-    if (!v.app->parsed()) continue;
-    const Diagnostics unknown = unknown_arguments(*v.app, v.app->remaining());
+    if (!v.app.parsed()) continue;
+    const Diagnostics unknown = unknown_arguments(v.app, v.app.remaining());
     return unknown.empty() ? v.run() : report(unknown);
   }
   return unknown_command(arguments.front());

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -179,27 +177,27 @@ int run_compare(const CompareFlags& flags) {
 
 }  // namespace
 
-Verb make_compare(CLI::App& root) {
+Verb make_compare(const FlagSet& root) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* app =
+  FlagSet app =
       root.add_subcommand("compare",
                           "Compares models on several GPUs (exit status 0 if any fits), or two "
                           "saved answers of estimate (--json or --html).");
-  add_shared(*app, flags->shared);
-  app->add_option("other", flags->others, "more models, or the second saved answer")
-      ->group(kVerbGroup);
-  app->add_option("--price", flags->prices, "price of an hour of this GPU, in any currency")
-      ->allow_extra_args(false)
-      ->type_name("ID=PRICE")
-      ->group(kVerbGroup);
-  app->add_option("--fail-if", flags->limits, "exit status 1 if the second answer exceeds it")
-      ->allow_extra_args(false)
-      ->type_name("'peak>5%'")
-      ->group(kVerbGroup);
-  app->add_flag("--basis", flags->basis, "for two answers: differences in where figures come from")
-      ->group(rarely(kOutputGroup));
-  add_output(*app, flags->output, "a list of estimates, or the differences", "GPUs, or figures,");
-  add_page(*app, flags->page);
+  add_shared(app, flags->shared);
+  app.add_option("other", flags->others, "more models, or the second saved answer")
+      .group(kVerbGroup);
+  app.add_option("--price", flags->prices, "price of an hour of this GPU, in any currency")
+      .allow_extra_args(false)
+      .type_name("ID=PRICE")
+      .group(kVerbGroup);
+  app.add_option("--fail-if", flags->limits, "exit status 1 if the second answer exceeds it")
+      .allow_extra_args(false)
+      .type_name("'peak>5%'")
+      .group(kVerbGroup);
+  app.add_flag("--basis", flags->basis, "for two answers: differences in where figures come from")
+      .group(rarely(kOutputGroup));
+  add_output(app, flags->output, "a list of estimates, or the differences", "GPUs, or figures,");
+  add_page(app, flags->page);
   return {app, [flags] { return run_compare(*flags); }};
 }
 

@@ -1,7 +1,5 @@
 #include "estimator/app/cli/completion.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,14 +82,14 @@ namespace {
 
 // Of one verb, or of a program without any: values after a flag that takes one, flags where a dash
 // is written, else `subjects`.
-Words words_after(const CLI::App& app, const Words& words, const Words& subjects) {
+Words words_after(const FlagSet& app, const Words& words, const Words& subjects) {
   const std::string before = words.size() < 2 ? "" : words[words.size() - 2];
-  const CLI::Option* flag = before.starts_with("--") ? app.get_option_no_throw(before) : nullptr;
-  if (flag && flag->get_expected_min() > 0) return values_of(before.substr(2), words);
+  const auto flag = before.starts_with("--") ? app.find(before) : std::nullopt;
+  if (flag && flag->takes_value()) return values_of(before.substr(2), words);
   if (words.empty() || !words.back().starts_with("-")) return subjects;
   Words flags;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  for (const Flag& option : app.flags()) {
+    for (const std::string& name : option.long_names()) flags.push_back("--" + name);
   }
   return flags;
 }
@@ -112,20 +110,20 @@ Words completions(const Words& words) {
   }
   const auto verb = std::ranges::find(all_verbs(), words.front(), &VerbRow::name);
   if (verb == all_verbs().end()) return {};
-  CLI::App root;
-  root.set_help_flag("-h,--help");
-  const CLI::App* app = verb->make(root).app;
-  return begun_as(words_after(*app, words, subjects_of(words.front())), words);
+  const Program root("");
+  root.set_help_flag("-h,--help", "");
+  const FlagSet app = verb->make(root).app;
+  return begun_as(words_after(app, words, subjects_of(words.front())), words);
 }
 
-Words completions(const CLI::App& app, const Words& words) {
-  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+Words completions(const FlagSet& app, const Words& words) {
+  const std::vector<FlagSet> verbs = app.subcommands();
   if (verbs.empty()) return begun_as(words_after(app, words, {}), words);
   Words names;
-  for (const CLI::App* verb : verbs) {
-    names.push_back(verb->get_name());
-    if (words.size() > 1 && words.front() == verb->get_name())
-      return begun_as(words_after(*verb, words, {}), words);
+  for (const FlagSet& verb : verbs) {
+    names.push_back(verb.name());
+    if (words.size() > 1 && words.front() == verb.name())
+      return begun_as(words_after(verb, words, {}), words);
   }
   return words.size() > 1 ? Words() : begun_as(words_after(app, words, names), words);
 }
@@ -198,16 +196,16 @@ int run_completion(const std::string& shell, const std::vector<std::string>& wor
 
 }  // namespace
 
-Verb make_completion(CLI::App& root) {
+Verb make_completion(const FlagSet& root) {
   struct Flags {
     std::string shell;
     std::vector<std::string> words;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "completion", "A script that completes commands, flags, GPUs, models and their dimensions.");
-  app->add_option("shell", flags->shell, "bash, zsh or fish")->group(kVerbGroup);
-  app->add_option("words", flags->words)->group("");
+  app.add_option("shell", flags->shell, "bash, zsh or fish").group(kVerbGroup);
+  app.add_option("words", flags->words).group("");
   return {app, [flags] { return run_completion(flags->shell, flags->words); }};
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 
 namespace plimsoll::cli {
 
@@ -14,7 +14,7 @@ namespace plimsoll::cli {
 // the inputs of a model that the words name.
 std::vector<std::string> completions(const std::vector<std::string>& words);
 // The same for another program: `words` are those of `app`, whose verbs are its subcommands.
-std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words);
+std::vector<std::string> completions(const FlagSet& app, const std::vector<std::string>& words);
 
 // What follows `completion words --`, where a shell asks so for a program without that verb.
 std::optional<std::vector<std::string>> asked_words(const std::vector<std::string>& arguments);

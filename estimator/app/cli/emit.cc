@@ -1,7 +1,5 @@
 #include "estimator/app/cli/emit.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,14 +21,14 @@ constexpr std::array<std::string_view, 3> kForms = {"slurm", "csv", "plan"};
 
 }  // namespace
 
-void add_emit(CLI::App& app, EmitFlags& flags) {
+void add_emit(const FlagSet& app, EmitFlags& flags) {
   app.add_option("--emit", flags.forms, "slurm, csv or plan: files of what fits, in --emit-to")
-      ->allow_extra_args(false)
-      ->type_name("FORM")
-      ->group(kOutputGroup);
+      .allow_extra_args(false)
+      .type_name("FORM")
+      .group(kOutputGroup);
   app.add_option("--emit-to", flags.directory, "the folder of these files")
-      ->type_name("DIR")
-      ->group(rarely(kOutputGroup));
+      .type_name("DIR")
+      .group(rarely(kOutputGroup));
 }
 
 Result<void> check_emit(const EmitFlags& flags) {

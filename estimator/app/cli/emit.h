@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/report/sweep.h"
 #include "estimator/app/sweep/sweep_plan.h"
 #include "graph/base/diagnostic.h"
@@ -20,7 +20,7 @@ struct EmitFlags {
 };
 
 // Declares them. `flags` must outlive the parse.
-void add_emit(CLI::App& app, EmitFlags& flags);
+void add_emit(const FlagSet& app, EmitFlags& flags);
 
 // E106 for a form that nobody knows, E114 for one of both flags alone.
 Result<void> check_emit(const EmitFlags& flags);

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -193,22 +191,22 @@ int run_estimate(EstimateFlags flags) {
 
 }  // namespace
 
-Verb make_estimate(CLI::App& root) {
+Verb make_estimate(const FlagSet& root) {
   auto flags = std::make_shared<EstimateFlags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "estimate", "Peak memory and step time with their parts. Exit status 0 if it fits, else 1.");
-  add_shared(*app, flags->shared);
-  app->add_option("--from", flags->from,
-                  "repeat the request of a saved answer (--json or --html); other flags win")
-      ->type_name("ANSWER")
-      ->group(rarely(settings().front().group));
-  add_output(*app, flags->output, "the whole estimate as JSON",
+  add_shared(app, flags->shared);
+  app.add_option("--from", flags->from,
+                 "repeat the request of a saved answer (--json or --html); other flags win")
+      .type_name("ANSWER")
+      .group(rarely(settings().front().group));
+  add_output(app, flags->output, "the whole estimate as JSON",
              "layers, or with --kernels kernels,");
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
-    app->add_flag(name, into, help)->group(group);
+    app.add_flag(name, into, help).group(group);
   };
   add("--layers", flags->layers, "a line per layer", kOutputGroup);
-  add_value(*app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
+  add_value(app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
             rarely(kOutputGroup));
   add("--kernels", flags->kernels, "distinct kernels by share of time", kOutputGroup);
   add("--metrics", flags->metrics,
@@ -217,13 +215,13 @@ Verb make_estimate(CLI::App& root) {
   add("--basis", flags->basis, "where the figures come from, and the defaults in use",
       rarely(kOutputGroup));
   add("--why", flags->why, "every tensor kept for backward, and why", rarely(kOutputGroup));
-  app->add_option("--trace", flags->trace,
-                  "the step as a Chrome trace: launches, and live bytes by role")
-      ->type_name("FILE")
-      ->group(rarely(kOutputGroup));
-  app->add_option("--html", flags->html, "write an HTML report with charts and tables")
-      ->type_name("FILE")
-      ->group(kOutputGroup);
+  app.add_option("--trace", flags->trace,
+                 "the step as a Chrome trace: launches, and live bytes by role")
+      .type_name("FILE")
+      .group(rarely(kOutputGroup));
+  app.add_option("--html", flags->html, "write an HTML report with charts and tables")
+      .type_name("FILE")
+      .group(kOutputGroup);
   add("--force", flags->force, "overwrite the files of --trace and --html", rarely(kOutputGroup));
   add("--ask-cudnn", flags->ask_cudnn,
       "workspaces from this machine's cuDNN, through plimsoll-calibrate; no GPU needed",

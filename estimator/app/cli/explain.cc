@@ -1,7 +1,5 @@
 // explain: what a diagnostic code means, where the figures of one node come from, or why two
 // figures differ.
-#include <CLI/CLI.hpp>
-
 #include "estimator/app/report/explain.h"
 
 #include <fmt/format.h>
@@ -90,16 +88,16 @@ int run_explain(const ExplainFlags& flags) {
 
 }  // namespace
 
-Verb make_explain(CLI::App& root) {
+Verb make_explain(const FlagSet& root) {
   auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* app = root.add_subcommand("explain",
-                                      "Explains a message code, one node of a model (bytes, "
-                                      "kernels, limits), or why two figures of a model differ.");
-  app->add_option("what", flags->what,
-                  "E241, a node or module, or two figures: allocated,nvidia-smi")
-      ->group(kVerbGroup);
-  add_shared(*app, flags->shared);
-  app->add_flag("--json", flags->json, "as JSON")->group(kOutputGroup);
+  FlagSet app = root.add_subcommand("explain",
+                                    "Explains a message code, one node of a model (bytes, "
+                                    "kernels, limits), or why two figures of a model differ.");
+  app.add_option("what", flags->what,
+                 "E241, a node or module, or two figures: allocated,nvidia-smi")
+      .group(kVerbGroup);
+  add_shared(app, flags->shared);
+  app.add_flag("--json", flags->json, "as JSON").group(kOutputGroup);
   return {app, [flags] { return run_explain(*flags); }};
 }
 

@@ -1,7 +1,5 @@
 #include "estimator/app/cli/help.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,22 +26,20 @@ std::string flag_lines(std::string flag, const std::string& help, const Page& pa
   return flag + space + text;
 }
 
-std::string described(const CLI::Option& option, bool all) {
-  std::string help = option.get_description();
-  const SettingRow* row =
-      option.get_lnames().empty() ? nullptr : find_setting(option.get_lnames()[0]);
+std::string described(const Flag& flag, bool all) {
+  std::string help = flag.description();
+  const auto names = flag.long_names();
+  const SettingRow* row = names.empty() ? nullptr : find_setting(names[0]);
   if (row && row->value.many && all) help += ": " + words_of(*row);
-  if (!option.get_default_str().empty()) help += fmt::format(" [{}]", option.get_default_str());
+  if (!flag.default_text().empty()) help += fmt::format(" [{}]", flag.default_text());
   return help;
 }
 
-std::string written(const CLI::Option& option) {
-  if (option.get_positional()) return option.get_name(true);
-  std::string text = option.get_snames().empty() ? "" : "-" + option.get_snames()[0] + ", ";
-  text += "--" + option.get_lnames()[0];
-  return option.get_type_name().empty() || option.get_expected_min() == 0
-             ? text
-             : text + " " + option.get_type_name();
+std::string written(const Flag& flag) {
+  if (flag.is_word()) return flag.word();
+  std::string text = flag.short_names().empty() ? "" : "-" + flag.short_names()[0] + ", ";
+  text += "--" + flag.long_names()[0];
+  return flag.placeholder().empty() || !flag.takes_value() ? text : text + " " + flag.placeholder();
 }
 
 // A description as it is declared: paragraphs, broken anew, and examples, which begin with spaces
@@ -68,35 +64,36 @@ std::string paragraphs(const std::string& description, const Page& page, bool ex
   return text;
 }
 
-bool is_rare(const CLI::Option& option) { return option.get_group().ends_with(kRareGroup); }
+bool is_rare(const Flag& flag) { return flag.group_name().ends_with(kRareGroup); }
 
-std::string group_of(const CLI::Option& option) {
-  const std::string& group = option.get_group();
-  return is_rare(option) ? group.substr(0, group.size() - kRareGroup.size()) : group;
+std::string group_of(const Flag& flag) {
+  const std::string group = flag.group_name();
+  return is_rare(flag) ? group.substr(0, group.size() - kRareGroup.size()) : group;
 }
 
 // --help itself needs no line.
-bool is_ours(const CLI::App& app, const CLI::Option* option) {
-  return option != app.get_help_ptr() && option != app.get_help_all_ptr();
+std::vector<Flag> our_flags(const FlagSet& app) {
+  std::vector<Flag> flags = app.flags();
+  std::erase_if(flags, [&](const Flag& flag) { return app.is_help(flag); });
+  return flags;
 }
 
-std::vector<std::string> groups_of(const CLI::App& app) {
+std::vector<std::string> groups_of(const FlagSet& app) {
   std::vector<std::string> groups;
-  for (const CLI::Option* option : app.get_options()) {
-    if (is_ours(app, option) && std::ranges::find(groups, group_of(*option)) == groups.end())
-      groups.push_back(group_of(*option));
+  for (const Flag& flag : our_flags(app)) {
+    if (std::ranges::find(groups, group_of(flag)) == groups.end()) groups.push_back(group_of(flag));
   }
   return groups;
 }
 
-std::string group_text(const CLI::App& app, const std::string& group, bool all, const Page& page) {
+std::string group_text(const FlagSet& app, const std::string& group, bool all, const Page& page) {
   std::string text, rare;
-  for (const CLI::Option* option : app.get_options()) {
-    if (!is_ours(app, option) || group_of(*option) != group) continue;
-    if (is_rare(*option) && !all) {
-      rare += " --" + option->get_lnames()[0];
+  for (const Flag& flag : our_flags(app)) {
+    if (group_of(flag) != group) continue;
+    if (is_rare(flag) && !all) {
+      rare += " --" + flag.long_names()[0];
     } else {
-      text += flag_lines(written(*option), described(*option, all), page);
+      text += flag_lines(written(flag), described(flag, all), page);
     }
   }
   if (text.empty()) return "\n" + wrapped(fmt::format("{}:{}", group, rare), page, 8);
@@ -106,29 +103,22 @@ std::string group_text(const CLI::App& app, const std::string& group, bool all, 
 
 }  // namespace
 
-std::string help_of(const CLI::App& app, const std::vector<std::string_view>& examples, bool all,
+std::string help_of(const FlagSet& app, const std::vector<std::string_view>& examples, bool all,
                     const Page& page) {
   std::string text;
   for (const std::string_view example : examples) text += fmt::format("  {}\n", example);
   if (!examples.empty()) text += "\n";
-  text += paragraphs(app.get_description(), page);
-  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  text += paragraphs(app.description(), page);
+  const std::vector<FlagSet> verbs = app.subcommands();
   if (!verbs.empty()) text += "\nVerbs:\n";
-  for (const CLI::App* verb : verbs) {
-    const std::string said = paragraphs(verb->get_description(), {.width = Page::kEndless}, false);
-    text += flag_lines(verb->get_name(), said.substr(0, said.find_first_of(".\n")), page);
+  for (const FlagSet& verb : verbs) {
+    const std::string said = paragraphs(verb.description(), {.width = Page::kEndless}, false);
+    text += flag_lines(verb.name(), said.substr(0, said.find_first_of(".\n")), page);
   }
   for (const std::string& group : groups_of(app)) text += group_text(app, group, all, page);
-  if (!all && std::ranges::any_of(app.get_options(),
-                                  [](const CLI::Option* option) { return is_rare(*option); }))
+  if (!all && std::ranges::any_of(app.flags(), is_rare))
     text += "'--help-all' lists every option and its values.\n";
   return text;
-}
-
-void use_help(CLI::App& app) {
-  app.formatter_fn([](const CLI::App* asked, const std::string&, CLI::AppFormatMode) {
-    return help_of(*asked, {}, true, {});
-  });
 }
 
 }  // namespace plimsoll::cli

@@ -1,8 +1,6 @@
 // ops, models, schema, version: what the program itself knows.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 
 #include "estimator/app/cli/output.h"
@@ -193,40 +191,40 @@ int show_version(bool json) {
 
 }  // namespace
 
-Verb make_ops(CLI::App& root) {
+Verb make_ops(const FlagSet& root) {
   auto name = std::make_shared<std::string>();
   auto output = std::make_shared<OutputFlags>();
-  CLI::App* app = root.add_subcommand("ops", "the known operators, each with an example");
-  app->add_option("name", *name, "one operator");
-  add_list_output(*app, *output, "the list");
+  FlagSet app = root.add_subcommand("ops", "the known operators, each with an example");
+  app.add_option("name", *name, "one operator");
+  add_list_output(app, *output, "the list");
   return {app, [name, output] { return show_ops(*name, *output); }};
 }
 
-Verb make_models(CLI::App& root) {
+Verb make_models(const FlagSet& root) {
   auto name = std::make_shared<std::string>();
-  CLI::App* app = root.add_subcommand("models", "the built-in models");
+  FlagSet app = root.add_subcommand("models", "the built-in models");
   auto all_families = std::make_shared<bool>(false);
-  app->add_option("name", *name, "one model, with its source");
-  app->add_flag("--families", *all_families,
-                "known model types of Hugging Face configs, and configs that ship");
+  app.add_option("name", *name, "one model, with its source");
+  app.add_flag("--families", *all_families,
+               "known model types of Hugging Face configs, and configs that ship");
   auto output = std::make_shared<OutputFlags>();
-  add_table_forms(*app, *output, "the list");
+  add_table_forms(app, *output, "the list");
   return {app, [name, all_families, output] {
             return *all_families ? show_families() : show_models(*name, *output);
           }};
 }
 
-Verb make_schema(CLI::App& root) {
+Verb make_schema(const FlagSet& root) {
   auto name = std::make_shared<std::string>("estimate");
-  CLI::App* app = root.add_subcommand("schema", "JSON Schemas of inputs and outputs");
-  app->add_option("name", *name, all_schemas())->default_str("estimate");
+  FlagSet app = root.add_subcommand("schema", "JSON Schemas of inputs and outputs");
+  app.add_option("name", *name, all_schemas()).default_str("estimate");
   return {app, [name] { return show_schema(*name); }};
 }
 
-Verb make_version(CLI::App& root) {
+Verb make_version(const FlagSet& root) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* app = root.add_subcommand("version", "version of the program and of its data");
-  app->add_flag("--json", *json, "as JSON");
+  FlagSet app = root.add_subcommand("version", "version of the program and of its data");
+  app.add_flag("--json", *json, "as JSON");
   return {app, [json] { return show_version(*json); }};
 }
 

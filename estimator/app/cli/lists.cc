@@ -1,7 +1,5 @@
 // gpus, links, hosts, frameworks: what the database holds, with sources.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 
@@ -198,12 +196,12 @@ int show_transfer(const Hwdb& hwdb, const ListFlags& list, const TransferFlags& 
 }
 
 template <class Run>
-Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
+Verb make_list(const FlagSet& root, const char* name, const char* help, Run run) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App* app = root.add_subcommand(name, help);
-  app->add_option("id", flags->id, "show one, each figure with its source");
-  app->add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
-  add_list_output(*app, flags->output, "the list");
+  FlagSet app = root.add_subcommand(name, help);
+  app.add_option("id", flags->id, "show one, each figure with its source");
+  app.add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
+  add_list_output(app, flags->output, "the list");
   return {app, [flags, run] {
             const auto good = check_output(flags->output);
             if (!good) return report(good.error());
@@ -215,7 +213,7 @@ Verb make_list(CLI::App& root, const char* name, const char* help, Run run) {
 
 }  // namespace
 
-Verb make_gpus(CLI::App& root) {
+Verb make_gpus(const FlagSet& root) {
   auto file = std::make_shared<bool>(false);
   Verb verb = make_list(
       root, "gpus", "the known GPUs, or one with its sources",
@@ -232,11 +230,11 @@ Verb make_gpus(CLI::App& root) {
         const auto device = hwdb.device(f.id);
         return *file && device ? show_file(hwdb, *device) : show(device, f.output);
       });
-  verb.app->add_flag("--file", *file, "print this GPU's device file as a template");
+  verb.app.add_flag("--file", *file, "print this GPU's device file as a template");
   return verb;
 }
 
-Verb make_links(CLI::App& root) {
+Verb make_links(const FlagSet& root) {
   auto flags = std::make_shared<TransferFlags>();
   Verb verb = make_list(
       root, "links", "links between GPUs and machines, and the time to move --bytes",
@@ -245,20 +243,20 @@ Verb make_links(CLI::App& root) {
           return show_transfer(hwdb, f, *flags);
         return f.id.empty() ? list_ids(hwdb.link_ids(), f.output) : show(hwdb.link(f.id), f.output);
       });
-  verb.app->add_option("other", flags->other, "another, to compare");
-  verb.app->add_option("--bytes", flags->bytes, "bytes to move, e.g. 250MB")->type_name("SIZE");
-  verb.app->add_option("--gpus", flags->gpus, "GPUs that exchange the bytes [2]")->type_name("N");
+  verb.app.add_option("other", flags->other, "another, to compare");
+  verb.app.add_option("--bytes", flags->bytes, "bytes to move, e.g. 250MB").type_name("SIZE");
+  verb.app.add_option("--gpus", flags->gpus, "GPUs that exchange the bytes [2]").type_name("N");
   return verb;
 }
 
-Verb make_hosts(CLI::App& root) {
+Verb make_hosts(const FlagSet& root) {
   return make_list(
       root, "hosts", "machines around a GPU, for --host", [](const Hwdb& hwdb, const ListFlags& f) {
         return f.id.empty() ? list_ids(hwdb.host_ids(), f.output) : show(hwdb.host(f.id), f.output);
       });
 }
 
-Verb make_frameworks(CLI::App& root) {
+Verb make_frameworks(const FlagSet& root) {
   return make_list(root, "frameworks", "the frameworks whose behaviour is modelled",
                    [](const Hwdb& hwdb, const ListFlags& f) {
                      return f.id.empty() ? list_ids(hwdb.framework_ids(), f.output)

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 
@@ -90,23 +89,23 @@ int run_max_batch(const MaxBatchFlags& flags) {
 
 }  // namespace
 
-Verb make_max_batch(CLI::App& root) {
+Verb make_max_batch(const FlagSet& root) {
   auto flags = std::make_shared<MaxBatchFlags>();
-  CLI::App* app = root.add_subcommand("max-batch",
-                                      "The largest batch (or sequence, or image) that fits safely, "
-                                      "and sizes that may fit. Exit status 1 if none fits.");
-  add_shared(*app, flags->shared);
-  add_value(*app, flags->shared, "vary", "image, sequence or another dimension [batch]", "WHAT",
+  FlagSet app = root.add_subcommand("max-batch",
+                                    "The largest batch (or sequence, or image) that fits safely, "
+                                    "and sizes that may fit. Exit status 1 if none fits.");
+  add_shared(app, flags->shared);
+  add_value(app, flags->shared, "vary", "image, sequence or another dimension [batch]", "WHAT",
             kVerbGroup);
-  add_value(*app, flags->shared, "multiple", "only multiples of N [1; 32 for images]", "N",
+  add_value(app, flags->shared, "multiple", "only multiples of N [1; 32 for images]", "N",
             kVerbGroup);
-  add_value(*app, flags->shared, "max", "upper limit of the search", "N", kVerbGroup);
-  add_value(*app, flags->shared, "confidence", "probability of the ranges, 0.5 to 0.99 [0.95]",
+  add_value(app, flags->shared, "max", "upper limit of the search", "N", kVerbGroup);
+  add_value(app, flags->shared, "confidence", "probability of the ranges, 0.5 to 0.99 [0.95]",
             "SHARE", kVerbGroup);
-  add_output(*app, flags->output, "as JSON", "round sizes");
-  app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")
-      ->group(rarely(kOutputGroup));
-  add_page(*app, flags->page);
+  add_output(app, flags->output, "as JSON", "round sizes");
+  app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")
+      .group(rarely(kOutputGroup));
+  add_page(app, flags->page);
   return {app, [flags] { return run_max_batch(*flags); }};
 }
 

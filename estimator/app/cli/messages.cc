@@ -1,7 +1,5 @@
 #include "estimator/app/cli/messages.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,10 +20,10 @@ namespace {
 thread_local bool errors_as_json = false;
 thread_local Listener* listener = nullptr;
 
-std::vector<std::string> flag_names(const CLI::App& app) {
+std::vector<std::string> flag_names(const FlagSet& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const Flag& flag : app.flags()) {
+    for (const std::string& name : flag.long_names()) names.push_back("--" + name);
   }
   return names;
 }
@@ -82,7 +80,7 @@ int print(const std::string& text, int status) {
   return status;
 }
 
-Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string>& extras) {
+Diagnostics unknown_arguments(const FlagSet& app, const std::vector<std::string>& extras) {
   Diagnostics problems;
   for (const std::string& extra : extras) {
     if (extra == "--") continue;  // what ended the flags
@@ -102,8 +100,7 @@ Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string
   return problems;
 }
 
-Diagnostics refused(const CLI::ParseError& fault) {
-  std::string message = fault.what();
+Diagnostics refused(std::string message) {
   if (message.ends_with(" missing"))
     message = message.substr(0, message.find(':')) + " needs a value";
   return {{.code = "E102",

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/report/spelling.h"
 #include "graph/base/diagnostic.h"
 
@@ -46,10 +46,10 @@ int print(const std::string& text, int status = 0);
 
 // E101 for each argument that nobody declared, with the flag that is near; after an unknown flag
 // its value is not complained about.
-Diagnostics unknown_arguments(const CLI::App& app, const std::vector<std::string>& extras);
+Diagnostics unknown_arguments(const FlagSet& app, const std::vector<std::string>& extras);
 
-// What CLI11 says, in one line.
-Diagnostics refused(const CLI::ParseError& fault);
+// What is wrong with a command line (Reading), in one line.
+Diagnostics refused(std::string message);
 
 // A standard descriptor that the caller closed would be taken by the first file that is opened.
 void keep_standard_descriptors();

@@ -1,7 +1,5 @@
 #include "estimator/app/cli/meter_files.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,16 +29,16 @@ Result<MeterReading> read_one(const std::string& form, const std::string& path,
 
 }  // namespace
 
-void add_meters(CLI::App& app, MeterFlags& flags) {
+void add_meters(const FlagSet& app, MeterFlags& flags) {
   app.add_option("--from", flags.from,
                  fmt::format("output of a profiler for the run that flags describe: {}",
                              fmt::join(kMeterForms, ", ")))
-      ->allow_extra_args(false)
-      ->type_name("FORM=FILE")
-      ->group(kVerbGroup);
+      .allow_extra_args(false)
+      .type_name("FORM=FILE")
+      .group(kVerbGroup);
   app.add_option("--steps", flags.steps, "training steps in the nsys or nvprof file")
-      ->type_name("N")
-      ->group(kVerbGroup);
+      .type_name("N")
+      .group(kVerbGroup);
 }
 
 Result<MeteredRun> read_meters(const MeterFlags& flags, Request& request) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/measured/run.h"
@@ -16,7 +16,7 @@ struct MeterFlags {
   std::vector<std::string> from;  // FORM=FILE
   std::string steps;              // training steps that nsys saw
 };
-void add_meters(CLI::App& app, MeterFlags& flags);
+void add_meters(const FlagSet& app, MeterFlags& flags);
 
 struct MeteredRun {
   MeasuredRun run;

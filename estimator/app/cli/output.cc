@@ -1,7 +1,5 @@
 #include "estimator/app/cli/output.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -35,12 +33,12 @@ bool has_colours() {
 
 }  // namespace
 
-void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
+void add_output(const FlagSet& app, OutputFlags& flags, const std::string& json,
                 const std::string& table) {
   const auto add = [&](const std::string& name, bool& into, const std::string& help) {
-    app.add_flag(name, into, help)->group(rarely(kOutputGroup));
+    app.add_flag(name, into, help).group(rarely(kOutputGroup));
   };
-  app.add_flag("--json", flags.json, json)->group(kOutputGroup);
+  app.add_flag("--json", flags.json, json).group(kOutputGroup);
   if (!table.empty()) {
     for (const TableForm& form : table_forms())
       add(fmt::format("--{}", form.name), flags.tables[form.name],
@@ -49,17 +47,17 @@ void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
   add("--quiet", flags.quiet, "only the answer");
   add("--wide", flags.wide, "all columns, nothing cut");
   app.add_option("--color", flags.color, "auto, always or never")
-      ->type_name("WHEN")
-      ->default_str("auto")
-      ->group(rarely(kOutputGroup));
+      .type_name("WHEN")
+      .default_str("auto")
+      .group(rarely(kOutputGroup));
 }
 
-void add_list_output(CLI::App& app, OutputFlags& flags, const std::string& table) {
+void add_list_output(const FlagSet& app, OutputFlags& flags, const std::string& table) {
   app.add_flag("--json", flags.json, "as JSON");
   add_table_forms(app, flags, table);
 }
 
-void add_table_forms(CLI::App& app, OutputFlags& flags, const std::string& table) {
+void add_table_forms(const FlagSet& app, OutputFlags& flags, const std::string& table) {
   for (const TableForm& form : table_forms())
     app.add_flag(fmt::format("--{}", form.name), flags.tables[form.name],
                  fmt::format("{} {}", table, form.help));

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/report/page.h"
 #include "estimator/app/report/table.h"
 #include "graph/base/diagnostic.h"
@@ -24,13 +24,13 @@ struct OutputFlags {
 
 // Declares them; `json` is what that form holds, `table` what the rows of tables are, or empty
 // where the verb has none.
-void add_output(CLI::App& app, OutputFlags& flags, const std::string& json,
+void add_output(const FlagSet& app, OutputFlags& flags, const std::string& json,
                 const std::string& table);
 
 // Of verbs that list: --json, the forms of tables and --wide.
-void add_list_output(CLI::App& app, OutputFlags& flags, const std::string& table);
+void add_list_output(const FlagSet& app, OutputFlags& flags, const std::string& table);
 // Without JSON.
-void add_table_forms(CLI::App& app, OutputFlags& flags, const std::string& table);
+void add_table_forms(const FlagSet& app, OutputFlags& flags, const std::string& table);
 
 // The table in the form that is asked for, or as text for a page and `after`.
 int print_table(const Table& table, const OutputFlags& flags, const std::string& after = "");

@@ -1,19 +1,17 @@
 #include "estimator/app/cli/page_file.h"
 
-#include <CLI/CLI.hpp>
-
 #include "estimator/app/cli/flag_groups.h"
 #include "estimator/app/cli/messages.h"
 #include "estimator/app/html/page.h"
 
 namespace plimsoll::cli {
 
-void add_page(CLI::App& app, PageFlags& flags) {
+void add_page(const FlagSet& app, PageFlags& flags) {
   app.add_option("--html", flags.path, "write an HTML report with charts and tables")
-      ->type_name("FILE")
-      ->group(kOutputGroup);
+      .type_name("FILE")
+      .group(kOutputGroup);
   app.add_flag("--force", flags.force, "overwrite files that are there")
-      ->group(rarely(kOutputGroup));
+      .group(rarely(kOutputGroup));
 }
 
 int open_page(const PageFlags& flags, std::optional<OutputFile>& page,

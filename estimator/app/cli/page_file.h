@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/cli/output_file.h"
 #include "graph/base/distinct_files.h"
 
@@ -18,7 +18,7 @@ struct PageFlags {
 };
 
 // Declares --html and --force. `flags` must outlive the parse.
-void add_page(CLI::App& app, PageFlags& flags);
+void add_page(const FlagSet& app, PageFlags& flags);
 
 //   std::optional<OutputFile> page;
 //   if (const int fault = open_page(flags, page); fault != 0) return fault;  // before the work

@@ -1,5 +1,3 @@
-#include <CLI/CLI.hpp>
-
 #include <memory>
 
 #include "estimator/app/cli/flag_groups.h"
@@ -45,18 +43,17 @@ int run_share(const ShareFlags& flags) {
 
 }  // namespace
 
-Verb make_share(CLI::App& root) {
+Verb make_share(const FlagSet& root) {
   auto flags = std::make_shared<ShareFlags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "share",
       "Writes measured runs as a file for the project's collection: GPU, versions, settings and "
       "figures, without names of people, machines or files.");
-  app->add_option("files", flags->files, "measured runs, as validate reads them")
-      ->group(kVerbGroup);
-  app->add_option("--out", flags->out, "a file; else standard output")
-      ->type_name("FILE")
-      ->group(kOutputGroup);
-  app->add_flag("--force", flags->force, "overwrite files that are there")->group(kOutputGroup);
+  app.add_option("files", flags->files, "measured runs, as validate reads them").group(kVerbGroup);
+  app.add_option("--out", flags->out, "a file; else standard output")
+      .type_name("FILE")
+      .group(kOutputGroup);
+  app.add_flag("--force", flags->force, "overwrite files that are there").group(kOutputGroup);
   return {app, [flags] { return run_share(*flags); }};
 }
 

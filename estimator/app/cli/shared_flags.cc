@@ -1,7 +1,5 @@
 #include "estimator/app/cli/shared_flags.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include "estimator/app/cli/flag_groups.h"
@@ -21,7 +19,7 @@ std::string default_of(const SettingRow& row) {
   return word.substr(1, word.size() - 2);  // without its quotes
 }
 
-CLI::Option* declare(CLI::App& app, SharedFlags& flags, const SettingRow& row) {
+Flag declare(const FlagSet& app, SharedFlags& flags, const SettingRow& row) {
   const std::string name = fmt::format("--{}", row.name);
   if (row.value.form == Form::kSwitch) {
     const auto add = [&flags, &row](int64_t count) {
@@ -30,10 +28,10 @@ CLI::Option* declare(CLI::App& app, SharedFlags& flags, const SettingRow& row) {
     return app.add_flag_function(name, add, row.help);
   }
   const auto add = [&flags, &row](const std::string& text) { flags.add(row, text); };
-  return app.add_option_function<std::string>(name, add, row.help)
-      ->trigger_on_parse()  // at once: of --freeze and --train the last match holds
-      ->allow_extra_args(false)
-      ->type_name(row.value.placeholder);
+  return app.add_option_function(name, add, row.help)
+      .trigger_on_parse()  // at once: of --freeze and --train the last match holds
+      .allow_extra_args(false)
+      .type_name(row.value.placeholder);
 }
 
 }  // namespace
@@ -44,24 +42,24 @@ const std::string* value_of(const SharedFlags& flags, std::string_view name) {
   return at == flags.verb_values.end() || at->second.empty() ? nullptr : &at->second.front();
 }
 
-void add_value(CLI::App& app, SharedFlags& flags, const std::string& name, const std::string& help,
-               const std::string& value, const std::string& group) {
+void add_value(const FlagSet& app, SharedFlags& flags, const std::string& name,
+               const std::string& help, const std::string& value, const std::string& group) {
   app.add_option("--" + name, flags.verb_values[name], help)
-      ->allow_extra_args(false)
-      ->type_name(value)
-      ->group(group);
+      .allow_extra_args(false)
+      .type_name(value)
+      .group(group);
 }
 
-void add_shared(CLI::App& app, SharedFlags& flags, bool with_model, Shown most) {
+void add_shared(const FlagSet& app, SharedFlags& flags, bool with_model, Shown most) {
   if (with_model) {
     app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME")
-        ->group(settings().front().group);
+        .group(settings().front().group);
   }
   for (const SettingRow& row : settings()) {
     const bool rare = row.shown == Shown::kRarely || most == Shown::kRarely;
     declare(app, flags, row)
-        ->group(rare ? rarely(row.group) : row.group)
-        ->default_str(default_of(row));
+        .group(rare ? rarely(row.group) : row.group)
+        .default_str(default_of(row));
   }
 }
 

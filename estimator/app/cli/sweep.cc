@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -330,42 +328,42 @@ int run_sweep(const SweepFlags& given) {
 
 }  // namespace
 
-Verb make_sweep(CLI::App& root) {
+Verb make_sweep(const FlagSet& root) {
   auto flags = std::make_shared<SweepFlags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "sweep", "Answers every configuration of a plan. Exit status 0 if any fits.");
-  add_shared(*app, flags->shared, false);
-  app->add_option("plan", flags->plan, "YAML or JSON: W&B sweep, Optuna, Hydra or ours")
-      ->group(kVerbGroup);
-  app->add_option("--model", flags->shared.model, "model, if the plan names none or another")
-      ->type_name("MODEL")
-      ->group(kVerbGroup);
+  add_shared(app, flags->shared, false);
+  app.add_option("plan", flags->plan, "YAML or JSON: W&B sweep, Optuna, Hydra or ours")
+      .group(kVerbGroup);
+  app.add_option("--model", flags->shared.model, "model, if the plan names none or another")
+      .type_name("MODEL")
+      .group(kVerbGroup);
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
-    app->add_flag(name, into, help)->group(group);
+    app.add_flag(name, into, help).group(group);
   };
   add("--memory-only", flags->memory_only, "memory only, no times", rarely(kVerbGroup));
   add("--dry-run", flags->dry_run, "print the number of configurations and stop",
       rarely(kOutputGroup));
   add("--count-only", flags->count_only, "print only how many fit", rarely(kOutputGroup));
-  app->add_option("--price", flags->prices, "price of an hour of this GPU: cost of the sweep")
-      ->type_name("ID=PRICE")
-      ->group(rarely(kVerbGroup));
-  add_output(*app, flags->output, "a line for each configuration, then a summary", "the best");
-  app->add_option("--out", flags->out, "append one JSON line per configuration to a new file")
-      ->type_name("FILE")
-      ->group(kOutputGroup);
-  app->add_option("--resume", flags->resume, "continue the file of an earlier --out")
-      ->type_name("FILE")
-      ->group(rarely(kOutputGroup));
-  app->add_option("--seed", flags->seed, "seed for method: random [the plan's, else 0]")
-      ->type_name("N")
-      ->group(rarely(kOutputGroup));
-  app->add_option("--shard", flags->shard, "run part K of N [all]")
-      ->type_name("K/N")
-      ->group(rarely(kOutputGroup));
-  add_work(*app, flags->work);
-  add_emit(*app, flags->emit);
-  add_page(*app, flags->page);
+  app.add_option("--price", flags->prices, "price of an hour of this GPU: cost of the sweep")
+      .type_name("ID=PRICE")
+      .group(rarely(kVerbGroup));
+  add_output(app, flags->output, "a line for each configuration, then a summary", "the best");
+  app.add_option("--out", flags->out, "append one JSON line per configuration to a new file")
+      .type_name("FILE")
+      .group(kOutputGroup);
+  app.add_option("--resume", flags->resume, "continue the file of an earlier --out")
+      .type_name("FILE")
+      .group(rarely(kOutputGroup));
+  app.add_option("--seed", flags->seed, "seed for method: random [the plan's, else 0]")
+      .type_name("N")
+      .group(rarely(kOutputGroup));
+  app.add_option("--shard", flags->shard, "run part K of N [all]")
+      .type_name("K/N")
+      .group(rarely(kOutputGroup));
+  add_work(app, flags->work);
+  add_emit(app, flags->emit);
+  add_page(app, flags->page);
   return {app, [flags] { return run_sweep(*flags); }};
 }
 

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -294,32 +292,32 @@ int run_validate(const ValidateFlags& flags) {
 
 }  // namespace
 
-Verb make_validate(CLI::App& root) {
+Verb make_validate(const FlagSet& root) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App* app = root.add_subcommand("validate",
-                                      "Compares measured runs with predictions. Exit status 1 if "
-                                      "one is out of tolerance or was skipped.");
-  add_shared(*app, flags->shared, false, SettingRow::Shown::kRarely);  // of --from alone
-  app->add_option("files", flags->files, "measured runs: JSON, CSV, a W&B or MLflow export")
-      ->group(kVerbGroup);
-  app->add_option("--model", flags->shared.model, "model of runs that name none")
-      ->type_name("MODEL")
-      ->group(kVerbGroup);
-  add_meters(*app, flags->meters);
-  app->add_option("--tolerance", flags->tolerances,
-                  "memory=10%, memory=100MiB, time=15%, time=2ms, share=20% or fits=0%")
-      ->allow_extra_args(false)
-      ->type_name("NAME=N%")
-      ->group(kVerbGroup);
-  app->add_flag("--allow-skipped", flags->allow_skipped, "skipped records do not fail")
-      ->group(kVerbGroup);
-  app->add_flag("--source-machines", flags->source_machines,
-                "published sources ran on the machines of hwdb/sources.json")
-      ->group(rarely(kVerbGroup));
-  add_output(*app, flags->output, "every record and the summaries as JSON", "every record");
-  add_page(*app, flags->page);
-  add_ci(*app, flags->ci);
-  add_work(*app, flags->work);
+  FlagSet app = root.add_subcommand("validate",
+                                    "Compares measured runs with predictions. Exit status 1 if "
+                                    "one is out of tolerance or was skipped.");
+  add_shared(app, flags->shared, false, SettingRow::Shown::kRarely);  // of --from alone
+  app.add_option("files", flags->files, "measured runs: JSON, CSV, a W&B or MLflow export")
+      .group(kVerbGroup);
+  app.add_option("--model", flags->shared.model, "model of runs that name none")
+      .type_name("MODEL")
+      .group(kVerbGroup);
+  add_meters(app, flags->meters);
+  app.add_option("--tolerance", flags->tolerances,
+                 "memory=10%, memory=100MiB, time=15%, time=2ms, share=20% or fits=0%")
+      .allow_extra_args(false)
+      .type_name("NAME=N%")
+      .group(kVerbGroup);
+  app.add_flag("--allow-skipped", flags->allow_skipped, "skipped records do not fail")
+      .group(kVerbGroup);
+  app.add_flag("--source-machines", flags->source_machines,
+               "published sources ran on the machines of hwdb/sources.json")
+      .group(rarely(kVerbGroup));
+  add_output(app, flags->output, "every record and the summaries as JSON", "every record");
+  add_page(app, flags->page);
+  add_ci(app, flags->ci);
+  add_work(app, flags->work);
   return {app, [flags] { return run_validate(*flags); }};
 }
 

@@ -1,29 +1,27 @@
 #include "estimator/app/cli/verb.h"
 
-#include <CLI/CLI.hpp>
-
 namespace plimsoll::cli {
 
 // Each in a file of its name; the lists of what hwdb holds are in lists.cc.
-Verb make_estimate(CLI::App& root);
-Verb make_max_batch(CLI::App& root);
-Verb make_advise(CLI::App& root);
-Verb make_sweep(CLI::App& root);
-Verb make_compare(CLI::App& root);
-Verb make_validate(CLI::App& root);
-Verb make_share(CLI::App& root);
-Verb make_check(CLI::App& root);
-Verb make_workspace(CLI::App& root);
-Verb make_explain(CLI::App& root);
-Verb make_gpus(CLI::App& root);
-Verb make_links(CLI::App& root);
-Verb make_hosts(CLI::App& root);
-Verb make_frameworks(CLI::App& root);
-Verb make_models(CLI::App& root);
-Verb make_ops(CLI::App& root);
-Verb make_schema(CLI::App& root);
-Verb make_completion(CLI::App& root);
-Verb make_version(CLI::App& root);
+Verb make_estimate(const FlagSet& root);
+Verb make_max_batch(const FlagSet& root);
+Verb make_advise(const FlagSet& root);
+Verb make_sweep(const FlagSet& root);
+Verb make_compare(const FlagSet& root);
+Verb make_validate(const FlagSet& root);
+Verb make_share(const FlagSet& root);
+Verb make_check(const FlagSet& root);
+Verb make_workspace(const FlagSet& root);
+Verb make_explain(const FlagSet& root);
+Verb make_gpus(const FlagSet& root);
+Verb make_links(const FlagSet& root);
+Verb make_hosts(const FlagSet& root);
+Verb make_frameworks(const FlagSet& root);
+Verb make_models(const FlagSet& root);
+Verb make_ops(const FlagSet& root);
+Verb make_schema(const FlagSet& root);
+Verb make_completion(const FlagSet& root);
+Verb make_version(const FlagSet& root);
 
 namespace {
 

@@ -8,20 +8,20 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/cli/messages.h"
 
 namespace plimsoll::cli {
 
 struct Verb {
-  CLI::App* app = nullptr;
+  FlagSet app;
   std::function<int()> run;  // the exit status
 };
 
 // In the order in which help lists them.
 struct VerbRow {
   std::string_view name;
-  Verb (*make)(CLI::App& root);
+  Verb (*make)(const FlagSet& root);
   // What its help begins with.
   std::array<std::string_view, 2> examples = {};
 };

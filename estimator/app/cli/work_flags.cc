@@ -1,7 +1,5 @@
 #include "estimator/app/cli/work_flags.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include <thread>
@@ -14,14 +12,14 @@
 
 namespace plimsoll::cli {
 
-void add_work(CLI::App& app, WorkFlags& flags) {
+void add_work(const FlagSet& app, WorkFlags& flags) {
   app.add_option("--threads", flags.threads, "that work at once [as many as CPUs]")
-      ->type_name("N")
-      ->group(rarely(kOutputGroup));
+      .type_name("N")
+      .group(rarely(kOutputGroup));
   app.add_option("--progress", flags.progress,
                  "auto, always or never: how far it has come [auto: on a terminal]")
-      ->type_name("WHEN")
-      ->group(rarely(kOutputGroup));
+      .type_name("WHEN")
+      .group(rarely(kOutputGroup));
 }
 
 Result<void> check_work(const WorkFlags& flags) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "estimator/app/cli/cli11.h"
+#include "estimator/app/cli/flag_set.h"
 #include "estimator/app/cli/progress.h"
 #include "graph/base/diagnostic.h"
 
@@ -17,7 +17,7 @@ struct WorkFlags {
 };
 
 // Declares them. `flags` must outlive the parse.
-void add_work(CLI::App& app, WorkFlags& flags);
+void add_work(const FlagSet& app, WorkFlags& flags);
 
 // E103 for a number of threads that is none, E106 for a --progress nobody knows.
 Result<void> check_work(const WorkFlags& flags);

@@ -1,7 +1,5 @@
 // workspace: convolutions as lines of JSON on standard input, their workspaces on standard output.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <iostream>
 #include <tuple>
 
@@ -97,19 +95,18 @@ int run_workspace(const WorkspaceFlags& given) {
 
 }  // namespace
 
-Verb make_workspace(CLI::App& root) {
+Verb make_workspace(const FlagSet& root) {
   auto flags = std::make_shared<WorkspaceFlags>();
-  CLI::App* app = root.add_subcommand(
+  FlagSet app = root.add_subcommand(
       "workspace", "cuDNN's workspace: convolutions as JSON lines in, answers out");
-  app->add_option("--gpu", flags->gpu, "a GPU, by id or alias");
-  app->add_option("--cudnn", flags->cudnn, "cuDNN version; default: the framework's");
-  app->add_option("--framework", flags->framework,
-                  "whose choice of algorithm: pytorch, ideal, ...");
-  app->add_option("--precision", flags->precision, "precision of lines without dtype");
-  app->add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
-  app->add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");
-  app->add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
-  app->add_flag("--json", flags->json, "as JSON lines, which it always is");
+  app.add_option("--gpu", flags->gpu, "a GPU, by id or alias");
+  app.add_option("--cudnn", flags->cudnn, "cuDNN version; default: the framework's");
+  app.add_option("--framework", flags->framework, "whose choice of algorithm: pytorch, ideal, ...");
+  app.add_option("--precision", flags->precision, "precision of lines without dtype");
+  app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
+  app.add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");
+  app.add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
+  app.add_flag("--json", flags->json, "as JSON lines, which it always is");
   return {app, [flags] { return run_workspace(*flags); }};
 }
 

@@ -175,8 +175,8 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   const auto bound = TRY(bind_step(model.step, binding));
   const auto point = TRY(evaluator.operating_point(model, bound, binding));
   const TimeContext context = evaluator.context(point);
-  const TimePlan time =
-      plan_time(model, bound, binding, evaluator.platform(), context, evaluator.request());
+  const TimePlan time = plan_time({model, bound, binding, evaluator.platform(),
+                                   evaluator.behaviour().dispatch, context, evaluator.request()});
   Explained explained{.what = std::string(name),
                       .input = estimate.input,
                       .device_id = estimate.device_id,

@@ -17,12 +17,11 @@ namespace {
 
 std::vector<PredictedKernel> kernels_of(const CompiledModel& model, const BoundStep& bound,
                                         const WorkspacePlan& workspaces,
-                                        const FrameworkProfile& framework,
+                                        const DispatchBehaviour& dispatch,
                                         const TimeContext& context) {
   std::vector<PredictedKernel> kernels;
   std::map<KernelId, size_t> places;
-  const bool adds_bias = !framework.bias_is_operator;
-  for (const auto& [id, counted] : count_launches(model.step, adds_bias)) {
+  for (const auto& [id, counted] : count_launches(model.step, dispatch.adds_bias)) {
     const auto [place, is_new] = places.try_emplace(id, kernels.size());
     if (is_new) {
       PredictedKernel& k = kernels.emplace_back();
@@ -50,7 +49,7 @@ Result<PredictedStep> predicted_kernels(const Request& request, const Hwdb& hwdb
       TRY(plan_workspaces(bound, evaluator.platform().device, evaluator.context()));
   PredictedStep step;
   const TimeContext alone = evaluator.context().alone();
-  step.kernels = kernels_of(model, bound, workspaces, evaluator.platform().framework, alone);
+  step.kernels = kernels_of(model, bound, workspaces, evaluator.behaviour().dispatch, alone);
   step.policy = evaluator.context().offers()->behaviour.policy;
   step.framework = evaluator.platform().framework.id;
   step.batch = batch_at(model, model.binding);

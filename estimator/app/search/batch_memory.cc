@@ -1,18 +1,12 @@
 #include "estimator/app/search/batch_memory.h"
 
-#include "estimator/request/policy.h"
 #include "graph/base/try.h"
 
 namespace plimsoll {
 
 BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, double confidence,
                          std::string vary)
-    : request_(request),
-      vary_(std::move(vary)),
-      evaluator_(evaluator),
-      recipe_(recipe_for(evaluator.platform(), request.recipe)),
-      policy_(policy_for(evaluator.platform(), request)),
-      confidence_(confidence) {}
+    : request_(request), vary_(std::move(vary)), evaluator_(evaluator), confidence_(confidence) {}
 
 Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
   ModelRequest request = request_;
@@ -27,16 +21,17 @@ Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
   }
   constexpr size_t kMostEvents = 1'000'000;
   if (models_.events() > kMostEvents) models_.clear();
-  const auto entry = TRY(models_.at(request, recipe_, policy_, sizes));
+  const AutogradBehaviour& compiling = evaluator_.behaviour().autograd;
+  const auto entry = TRY(models_.at(request, compiling.recipe, compiling.policy, sizes));
   return Place{entry, binding_at(entry->model, sizes)};
 }
 
 Result<BatchPoint> BatchMemory::operator()(int64_t size) {
   const auto here = TRY(at(size));
   const auto plan = TRY(evaluator_.device(here.entry->model, here.entry->step, here.binding));
-  const DeviceMemory& memory = plan.device.memory;
-  const Range range = at_confidence({memory.low, memory.high}, memory.device_bytes, confidence_);
-  return BatchPoint{size, memory.device_bytes, range.low, range.high};
+  const int64_t bytes = plan.memory.device_bytes;
+  const Range range = at_confidence(plan.memory.device_range, bytes, confidence_);
+  return BatchPoint{size, bytes, range.low, range.high};
 }
 
 Result<Estimate> BatchMemory::estimate(int64_t size) {

@@ -40,8 +40,6 @@ class BatchMemory {
   Request request_;
   std::string vary_;
   const Evaluator& evaluator_;
-  Recipe recipe_;
-  Policy policy_;
   double confidence_;
   ModelCache models_;
 };

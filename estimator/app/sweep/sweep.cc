@@ -14,7 +14,6 @@
 #include "estimator/model/model_cache.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/one_stage.h"
-#include "estimator/request/policy.h"
 #include "estimator/step/distinct_kernels.h"
 #include "estimator/time/step_conditions.h"
 #include "graph/base/try.h"
@@ -46,8 +45,6 @@ struct Variant {
   size_t index;
   const Request& request;
   Evaluator evaluator;
-  Recipe recipe;
-  Policy policy;
 };
 
 // One point of one variant while its block is worked on.
@@ -111,11 +108,9 @@ class Sweeper {
     for (const Request& request : group.variants) {
       auto platform = TRY(find_platform(hwdb_, request, request.devices.front()));
       TRY(check_one_stage(request, platform));
-      const Recipe recipe = recipe_for(platform, request.recipe);
-      const Policy policy = policy_for(platform, request);
       block_.warnings.add(platform_warnings(platform, *request.recipe.precision));
       auto evaluator = TRY(Evaluator::make(std::move(platform), request));
-      variants.push_back({index++, request, std::move(evaluator), recipe, policy});
+      variants.push_back({index++, request, std::move(evaluator)});
     }
     return variants;
   }
@@ -167,19 +162,19 @@ class Sweeper {
     const Platform& platform = variant.evaluator.platform();
     if (options_.time) {
       const auto bound = TRY(step(binding));
-      entry.conditions = step_conditions(model, platform, variant.request);
+      entry.conditions =
+          step_conditions(model, platform, variant.evaluator.behaviour().dispatch, variant.request);
       entry.compiled->bytes.fill_in(*bound, entry.conditions);
       entry.conditions.samples = samples_loaded(model, binding, platform);
     }
     const auto plan = TRY(variant.evaluator.device(model, step, binding, replay_at(entry)));
     if (plan.workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(plan));
-    const DeviceMemory& memory = plan.device.memory;
     SweepPoint& answer = entry.answer;
     answer.usable_bytes = platform.usable_bytes;
-    answer.device_bytes = memory.device_bytes;
-    answer.device_range_bytes = {memory.low, memory.high};
-    answer.fits = memory.device_bytes <= answer.usable_bytes;
-    answer.verdict = plan.device.verdict;
+    answer.device_bytes = plan.memory.device_bytes;
+    answer.device_range_bytes = plan.memory.device_range;
+    answer.fits = answer.device_bytes <= answer.usable_bytes;
+    answer.verdict = plan.memory.verdict;
     return {};
   }
 
@@ -201,22 +196,22 @@ class Sweeper {
 
   Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
     const Request& request = variant.request;
-    const auto entry =
-        TRY(family_->models.at(request, variant.recipe, variant.policy, sizes_at(point)));
+    const auto& [recipe, policy] = variant.evaluator.behaviour().autograd;
+    const auto entry = TRY(family_->models.at(request, recipe, policy, sizes_at(point)));
     const auto [place, is_new] = family_->compiled.try_emplace(entry, *entry);
     Compiled& compiled = place->second;
     if (!is_new) return &compiled;
     const Platform& platform = variant.evaluator.platform();
     block_.warnings.add_model(warnings_of(request, platform, entry->model));
-    if (options_.time) number_kernels(compiled, platform);
+    if (options_.time) number_kernels(compiled, variant.evaluator.behaviour().dispatch);
     return &compiled;
   }
 
-  void number_kernels(Compiled& compiled, const Platform& platform) {
+  void number_kernels(Compiled& compiled, const DispatchBehaviour& dispatch) {
     const Step& step = compiled.entry.model.step;
     const std::vector<size_t> numbers = family_->kernels.add(step);
     compiled.launches.resize(family_->kernels.size());
-    for (const auto& [id, launches] : count_launches(step, !platform.framework.bias_is_operator))
+    for (const auto& [id, launches] : count_launches(step, dispatch.adds_bias))
       compiled.launches[numbers[id]].push_back(launches);
   }
 
@@ -260,8 +255,8 @@ class Sweeper {
       Entry* failed[] = {&entry};
       return fail(failed, bound.error());
     }
-    const FrameworkProfile& framework = variant_of(entry).evaluator.platform().framework;
-    for (const auto& [id, launches] : count_launches(model.step, !framework.bias_is_operator)) {
+    const DispatchBehaviour& dispatch = variant_of(entry).evaluator.behaviour().dispatch;
+    for (const auto& [id, launches] : count_launches(model.step, dispatch.adds_bias)) {
       const KernelAt& kernel = (*bound)->kernels[id];
       entry.sum->add(kernel, launches, kernel_time(kernel, *entry.context));
       entry.evidence.add(kernel.flop, launches.count, evidence_of(kernel, *entry.context));
@@ -319,8 +314,9 @@ class Sweeper {
   void finish(Entry& entry) {
     if (!entry.compiled) return;
     const CompiledModel& model = entry.compiled->entry.model;
-    const Platform& platform = variant_of(entry).evaluator.platform();
-    entry.conditions.errors = step_errors(model, platform, entry.evidence);
+    const Evaluator& evaluator = variant_of(entry).evaluator;
+    entry.conditions.errors =
+        step_errors(model, evaluator.platform(), evaluator.behaviour().dispatch, entry.evidence);
     const StepTime step = entry.sum->finish(entry.conditions);
     SweepPoint& answer = entry.answer;
     answer.step_ns = to_ns(step.seconds);
@@ -332,7 +328,7 @@ class Sweeper {
                            model.recipe.parallel.mesh.replicas(), step.seconds);
     answer.run_ns = run_of(entry, step.seconds);
     if (answer.step_range_ns.high == std::numeric_limits<int64_t>::max())
-      answer.failure = too_long(platform.device).value();
+      answer.failure = too_long(evaluator.platform().device).value();
   }
 
   std::optional<int64_t> run_of(const Entry& entry, double step_seconds) const {

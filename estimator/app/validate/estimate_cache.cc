@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "estimator/request/find_platform.h"
-#include "estimator/request/policy.h"
 
 namespace plimsoll {
 namespace {
@@ -51,10 +50,9 @@ tl::expected<Evaluator, std::string> EstimateCache::make_evaluator(const Request
 
 // An image size is a dimension of the model, or a parameter that decides its structure.
 tl::expected<ModelCache::Entry*, std::string> EstimateCache::compiled_for(
-    const Request& request, const Platform& platform) {
+    const Request& request, const AutogradBehaviour& behaviour) {
   if (models_.events() > kMostEvents) models_.clear();
-  const Recipe recipe = recipe_for(platform, request.recipe);
-  const Policy policy = policy_for(platform, request);
+  const auto& [recipe, policy] = behaviour;
   ModelRequest model = request;
   model.batch.reset();
   const Binding sizes = {{"batch", *request.batch}};
@@ -90,7 +88,7 @@ tl::expected<Answer, std::string> EstimateCache::answer(const Request& request) 
 tl::expected<Answer, std::string> EstimateCache::answer_at_rank(const Request& request) {
   const auto evaluator = evaluator_for(request);
   if (!evaluator) return Reason(evaluator.error());
-  const auto entry = compiled_for(request, (*evaluator)->platform());
+  const auto entry = compiled_for(request, (*evaluator)->behaviour().autograd);
   if (!entry) return Reason(entry.error());
   const CompiledModel& model = (*entry)->model;
   auto estimated = (*evaluator)->estimate(model, binding_at(model, {{"batch", *request.batch}}));

@@ -31,7 +31,8 @@ class EstimateCache {
   OrReason<Answer> answer_at_rank(const Request& request);
   OrReason<const Evaluator*> evaluator_for(const Request& request);
   OrReason<Evaluator> make_evaluator(const Request& request) const;
-  OrReason<ModelCache::Entry*> compiled_for(const Request& request, const Platform& platform);
+  OrReason<ModelCache::Entry*> compiled_for(const Request& request,
+                                            const AutogradBehaviour& behaviour);
 
   const Hwdb& hwdb_;
   ModelCache models_;

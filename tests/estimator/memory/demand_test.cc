@@ -86,11 +86,10 @@ TEST_CASE("demand: tensors have the most scratch memory that was timed beside th
   const std::vector<BytesByRole> live = {{100}, {100, 200}, {50}};
   WorkspacePlan workspaces;
   workspaces.uses = {{.bytes = 350, .largest = 900}, {.bytes = 40}};  // by kernel
-  DeviceMemory memory;
-  memory.steady = 500;  // its allocator's blocks are larger than what was asked for
-  const Range range = tensors_range(memory, step, live, workspaces, .1);
+  constexpr int64_t kSteady = 500;  // its allocator's blocks are larger than what was asked for
+  const Range range = tensors_range(kSteady, step, live, workspaces, .1);
   CHECK(range.low == 270);
   CHECK(range.high == 1155);       // 550 more
   workspaces.uses[0].largest = 0;  // nothing was timed
-  CHECK(tensors_range(memory, step, live, workspaces, .1).high == 550);
+  CHECK(tensors_range(kSteady, step, live, workspaces, .1).high == 550);
 }

@@ -10,7 +10,7 @@ namespace {
 
 HostMemory of(const std::string& framework, int64_t samples) {
   // Images of 3x32x32 floats: Torres et al.'s 60000 and 600000 are 703 and 7031 MiB.
-  return host_memory(*Hwdb::open()->framework(framework),
+  return host_memory(host_process(*Hwdb::open()->framework(framework)),
                      {.bytes_per_sample = 3 * 32 * 32 * 4, .samples_in_memory = samples});
 }
 
@@ -27,36 +27,38 @@ TEST_CASE("host memory: grows by two copies of the data set in PyTorch, by four 
 
 TEST_CASE("host memory: a streamed data set takes nothing, batches ahead do") {
   const FrameworkProfile pytorch = *Hwdb::open()->framework("pytorch");
-  const HostMemory bare = host_memory(pytorch, {.bytes_per_sample = 1000});
+  const HostMemory bare = host_memory(host_process(pytorch), {.bytes_per_sample = 1000});
   CHECK(bare.bytes == pytorch.host_base.value);
   CHECK(bare.range.low < bare.bytes);
   CHECK(bare.range.high > bare.bytes);
-  const HostMemory ahead =
-      host_memory(pytorch, {.bytes_per_sample = 1000, .batch = 32, .batches_ahead = 2});
+  const HostMemory ahead = host_memory(host_process(pytorch),
+                                       {.bytes_per_sample = 1000, .batch = 32, .batches_ahead = 2});
   CHECK(ahead.bytes == bare.bytes + 64000);
 }
 
 TEST_CASE("host memory: each worker adds itself and the batches it has ready") {
   const FrameworkProfile pytorch = *Hwdb::open()->framework("pytorch");
   const HostMemory four =
-      host_memory(pytorch, {.bytes_per_sample = 1000, .batch = 32, .workers = 4});
+      host_memory(host_process(pytorch), {.bytes_per_sample = 1000, .batch = 32, .workers = 4});
   CHECK(four.bytes == pytorch.host_base.value + 4 * (pytorch.host_worker.value + 2 * 32000));
   CHECK(four.range.high ==
         pytorch.host_base_high.value + 4 * (pytorch.host_worker_high.value + 2 * 32000));
 }
 
 TEST_CASE("host memory: what no machine has is not added up beyond 64 bits") {
-  const HostMemory most =
-      host_memory(*Hwdb::open()->framework("pytorch"), {.bytes_per_sample = int64_t{1} << 40,
-                                                        .samples_in_memory = int64_t{1} << 50,
-                                                        .batch = int64_t{1} << 31,
-                                                        .batches_ahead = 1024,
-                                                        .workers = 4096});
+  const HostMemory most = host_memory(host_process(*Hwdb::open()->framework("pytorch")),
+                                      {.bytes_per_sample = int64_t{1} << 40,
+                                       .samples_in_memory = int64_t{1} << 50,
+                                       .batch = int64_t{1} << 31,
+                                       .batches_ahead = 1024,
+                                       .workers = 4096});
   CHECK(most.bytes > 1'000'000'000'000'000);
   CHECK(most.range.low <= most.bytes);
   CHECK(most.bytes <= most.range.high);
 }
 
 TEST_CASE("host memory: nothing is said where the framework's part is not known") {
-  CHECK(host_memory(*Hwdb::open()->framework("cntk"), {.samples_in_memory = 5}).bytes == 0);
+  CHECK(
+      host_memory(host_process(*Hwdb::open()->framework("cntk")), {.samples_in_memory = 5}).bytes ==
+      0);
 }

@@ -11,13 +11,13 @@ using namespace plimsoll;
 
 namespace {
 
-size_t shared_by(const std::string& model, InPlaceHabit habit) {
+size_t shared_by(const std::string& model, InPlaceReuse reuse) {
   const Request request = test::request(model, "a100-sxm-40gb");
   const Hwdb hwdb = *Hwdb::open();
   const Platform platform = *find_platform(hwdb, request, request.devices[0]);
   const CompiledModel compiled = *compile(request, platform);
   const BoundStep bound = *bind_step(compiled.step, compiled.binding);
-  const auto taken = storage_taken(compiled.graph, compiled.step, bound.buffer_bytes, habit);
+  const auto taken = storage_taken(compiled.graph, compiled.step, bound.buffer_bytes, reuse);
   size_t shared = 0;
   for (BufferId id = 0; id < taken.size(); ++id) {
     if (taken[id] == id) continue;
@@ -30,19 +30,19 @@ size_t shared_by(const std::string& model, InPlaceHabit habit) {
 }  // namespace
 
 TEST_CASE("in place: image models overwrite with ReLU and with the sum before it") {
-  const size_t shared = shared_by("builtin:resnet-variant", InPlaceHabit::kImageModels);
+  const size_t shared = shared_by("builtin:resnet-variant", InPlaceReuse::kImageModels);
   // timm's seresnet50: 33 ReLUs on maps that nobody else reads and 16 sums before one.
   CHECK(shared >= 49);
-  CHECK(shared_by("builtin:resnet-variant", InPlaceHabit::kNever) == 0);
+  CHECK(shared_by("builtin:resnet-variant", InPlaceReuse::kNever) == 0);
 }
 
 TEST_CASE("in place: transformers and perceptrons are written out of place") {
-  CHECK(shared_by("builtin:bert-base", InPlaceHabit::kImageModels) == 0);
-  CHECK(shared_by("builtin:mlp", InPlaceHabit::kImageModels) == 0);
+  CHECK(shared_by("builtin:bert-base", InPlaceReuse::kImageModels) == 0);
+  CHECK(shared_by("builtin:mlp", InPlaceReuse::kImageModels) == 0);
 }
 
 TEST_CASE("in place: static frameworks do so wherever an input dies") {
-  CHECK(shared_by("builtin:mlp", InPlaceHabit::kActivations) > 0);
-  CHECK(shared_by("builtin:mobilenet_v2", InPlaceHabit::kElementwise) >
-        shared_by("builtin:mobilenet_v2", InPlaceHabit::kActivations));
+  CHECK(shared_by("builtin:mlp", InPlaceReuse::kActivations) > 0);
+  CHECK(shared_by("builtin:mobilenet_v2", InPlaceReuse::kElementwise) >
+        shared_by("builtin:mobilenet_v2", InPlaceReuse::kActivations));
 }

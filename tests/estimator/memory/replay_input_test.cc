@@ -126,7 +126,6 @@ TEST_CASE("replay input: what timing plans takes is given back") {
 }
 
 TEST_CASE("replay input: what lies in other streams has pools of its own") {
-  static const Hwdb kHwdb = *Hwdb::open();
   const auto reserved = [](Stream stream) {
     constexpr int64_t kBytes = 30 << 20;
     CompiledModel model;
@@ -136,8 +135,8 @@ TEST_CASE("replay input: what lies in other streams has pools of its own") {
       model.step.events.push_back({Event::Kind::kFree, Phase::kForward, id, kNoNode});
     }
     const BoundStep bound = bind_step(model.step, {}).value();
-    const ReplayInput input = replay_input(model, bound, WorkspacePlan{},
-                                           *kHwdb.framework("pytorch"), {}, std::nullopt, {0, 1});
+    const ReplayInput input =
+        replay_input(model, bound, WorkspacePlan{}, AllocatorBehaviour{}, std::nullopt, {0, 1});
     return device_memory(input, CachingRules{}, {})->reserved;
   };
   CHECK(reserved(Stream::kCompute) == 30 << 20);

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "estimator/behaviour/autograd.h"
 #include "estimator/request/find_platform.h"
-#include "estimator/request/policy.h"
 #include "tests/support/requests.h"
 
 using namespace plimsoll;

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "estimator/library/workspace/cublas.h"
 #include "estimator/library/workspace/reduction.h"
-#include "tests/support/requests.h"
 
 namespace plimsoll {
 namespace {
@@ -23,10 +21,6 @@ KernelAt rows_kernel(const char* op, Pass pass, int64_t rows, int64_t columns, i
           .read = read,
           .written = written,
           .problem = RowsProblem<int64_t>{rows, columns}};
-}
-
-CublasWorkspace products_of(const char* framework, int major) {
-  return cublas_workspace(*test::hwdb().framework(framework), {major, 0});
 }
 
 }  // namespace
@@ -99,15 +93,6 @@ TEST_CASE("kernels take scratch by their rows") {
   CHECK(kernel_scratch(rows_kernel("deform_conv", Pass::kBackward, 4, 100, 64, 7), device) ==
         1600 + 64);
   CHECK(kernel_scratch(rows_kernel("relu", Pass::kForward, 1, 8192, g, g), device) == 0);
-}
-
-TEST_CASE("products have 32 MiB from compute capability 9 on, and give them back since 2.15") {
-  CHECK(products_of("pytorch-2.8", 8).bytes == 8519680);
-  for (const int major : {9, 10, 12}) CHECK(products_of("pytorch-2.8", major).bytes == 32 << 20);
-  CHECK(products_of("pytorch-2.8", 12).stays);
-  CHECK(products_of("pytorch", 12).stays);  // no release is named
-  CHECK_FALSE(products_of("pytorch-2.15", 8).stays);
-  CHECK(products_of("pytorch-1.13", 9).bytes == 0);
 }
 
 }  // namespace plimsoll

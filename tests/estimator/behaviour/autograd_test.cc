@@ -1,4 +1,4 @@
-#include "estimator/request/policy.h"
+#include "estimator/behaviour/autograd.h"
 
 #include <doctest/doctest.h>
 

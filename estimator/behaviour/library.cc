@@ -1,6 +1,6 @@
-#include "estimator/library/behaviour.h"
+#include "estimator/behaviour/library.h"
 
-#include "estimator/library/workspace/cublas.h"
+#include "estimator/behaviour/cublas.h"
 #include "estimator/request/request.h"
 
 namespace plimsoll {

@@ -1,4 +1,4 @@
-#include "estimator/library/workspace/cublas.h"
+#include "estimator/behaviour/cublas.h"
 
 namespace plimsoll {
 

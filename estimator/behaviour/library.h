@@ -1,7 +1,7 @@
-// What a framework has its library do: resolved once, from the framework's profile and what is
-// asked of it. Behind it nobody reads the profile to choose an algorithm or its scratch memory.
+// What a framework has its library do, by the framework's profile and what is asked of it.
 #pragma once
 
+#include "estimator/kernels/time_options.h"
 #include "estimator/library/workspace/tables.h"
 #include "estimator/request/algorithm_policy.h"
 #include "hwdb/framework.h"
@@ -27,6 +27,7 @@ struct LibraryBehaviour {
   // is free, CNTK what is free, PyTorch's getMaxWorkspaceSize the largest block that is free), or
   // it falls back on one without (Caffe's base_conv_layer).
   bool gives_way = false;
+  TimeOptions options{};  // how kernels run and are timed
   // Of matrix products that take theirs anew each time, on cards before compute capability 9.0 and
   // from then on; 0: it is kept (workspace/cublas.h).
   int64_t product_bytes = 0, product_bytes_hopper = 0;
@@ -35,7 +36,7 @@ struct LibraryBehaviour {
   }
 };
 
-// `tf32`: where the precision allows it.
+// `tf32`: where the precision allows it. Without options, which are a platform's.
 LibraryBehaviour library_behaviour(const FrameworkProfile& framework, const KernelRequest& asked,
                                    bool tf32);
 

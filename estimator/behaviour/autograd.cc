@@ -1,8 +1,8 @@
-#include "estimator/request/policy.h"
+#include "estimator/behaviour/autograd.h"
 
 #include <string>
 
-#include "estimator/request/attention_kernels.h"
+#include "estimator/behaviour/attention_kernels.h"
 
 namespace plimsoll {
 namespace {
@@ -57,6 +57,11 @@ Recipe recipe_for(const Platform& platform, Recipe recipe) {
   if (!recipe.zero_grad) recipe.zero_grad = eager ? platform.framework.zero_grad : ZeroGrad::kNone;
   recipe.optimizer = row_that_runs(platform, recipe.optimizer);
   return recipe;
+}
+
+AutogradBehaviour autograd_behaviour(const Platform& platform, const KernelRequest& asked,
+                                     const Recipe& recipe) {
+  return {.recipe = recipe_for(platform, recipe), .policy = policy_for(platform, asked)};
 }
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-#include "estimator/library/behaviour.h"
+#include "estimator/behaviour/library.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "estimator/library/time_options.h"
+#include "estimator/behaviour/time_options.h"
 
 #include <optional>
 

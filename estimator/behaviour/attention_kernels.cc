@@ -1,4 +1,4 @@
-#include "estimator/request/attention_kernels.h"
+#include "estimator/behaviour/attention_kernels.h"
 
 namespace plimsoll {
 namespace {

@@ -1,6 +1,6 @@
 // The kernel that PyTorch takes for attention, and the memory of a step with it, by size of heads,
 // type and card, against tests/oracles/attention_kernels.py.
-#include "estimator/request/attention_kernels.h"
+#include "estimator/behaviour/attention_kernels.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
