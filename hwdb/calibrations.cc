@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "graph/base/mutex.h"
 #include "graph/base/try.h"
 #include "hwdb/calibration.h"
 #include "hwdb/hwdb.h"
@@ -31,7 +31,7 @@ Result<Calibration> read_calibration(const Hwdb& hwdb, const std::string& name) 
 
 struct Calibrations::Cache {
   Hwdb hwdb;
-  std::mutex reading;
+  Mutex reading;
   std::vector<int> capabilities;
   std::map<int, std::unique_ptr<const Calibration>> read;  // null: cannot be read
 };
@@ -68,7 +68,7 @@ Calibrations::Calibrations(std::vector<Calibration> read) : cache_(std::make_sha
 const std::vector<int>& Calibrations::capabilities() const { return cache_->capabilities; }
 
 const Calibration* Calibrations::of(int compute_capability) const {
-  const std::lock_guard<std::mutex> lock(cache_->reading);
+  const std::lock_guard<Mutex> lock(cache_->reading);
   auto at = cache_->read.find(compute_capability);
   if (at == cache_->read.end()) {
     const std::string name = std::string(kPrefix) + std::to_string(compute_capability) + ".json";

@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <set>
 
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/folder.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"
 #include "hwdb/device_names.h"
@@ -36,7 +36,6 @@ Version profile_version(std::string_view id, std::string_view framework) {
 
 // The files "devices/x.json" and so on of a folder, sorted. Other files there are not ours.
 std::vector<std::string> list_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
   struct Room {
     const char* name;
     std::string_view extension;
@@ -51,10 +50,7 @@ std::vector<std::string> list_folder(const std::string& folder) {
                              {"workspaces/", ".bin"}};
   std::vector<std::string> names;
   for (const Room& room : kRooms) {
-    std::error_code fault;
-    for (fs::directory_iterator at(fs::path(folder) / room.name, fault), end; !fault && at != end;
-         at.increment(fault)) {
-      const std::string file = at->path().filename().string();
+    for (const std::string& file : names_in(path_in(folder, room.name))) {
       if (file.ends_with(room.extension)) names.push_back(room.name + file);
     }
   }
@@ -87,8 +83,7 @@ tl::unexpected<Diagnostics> unknown_framework(std::string_view name, const std::
 Result<Hwdb> Hwdb::open(const std::string& folder) {
   Hwdb hwdb(folder);
   if (folder.empty()) return hwdb;
-  std::error_code fault;
-  if (!std::filesystem::is_directory(folder, fault)) {
+  if (!is_folder(folder)) {
     return error("E601", "no such folder", {folder, 0, 0, {}},
                  "a database folder holds devices/, links/, hosts/ or frameworks/");
   }
@@ -118,11 +113,9 @@ Diagnostics Hwdb::own_faults() const {
   }
   static const std::vector<std::string> kFolders = {"calibrations", "devices", "frameworks",
                                                     "hosts",        "links",   "workspaces"};
-  std::error_code fault;
-  for (std::filesystem::directory_iterator at(folder_, fault), end; !fault && at != end;
-       at.increment(fault)) {
-    const std::string name = at->path().filename().string();
-    if (!at->is_directory(fault) || std::ranges::find(kFolders, name) != kFolders.end()) continue;
+  for (const std::string& name : names_in(folder_)) {
+    if (!is_folder(path_in(folder_, name)) || std::ranges::find(kFolders, name) != kFolders.end())
+      continue;
     const std::string near = nearest(name, kFolders);
     say(name, near.empty() ? "no folder of the database is called so"
                            : fmt::format("is {} meant?", near));

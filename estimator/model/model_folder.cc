@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <string_view>
 #include <vector>
 
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/folder.h"
 #include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
@@ -108,10 +108,9 @@ Result<std::string> header_of(const ByteSource& file) {
 
 Result<std::optional<AdapterConfig>> read_adapter_config(const std::string& folder,
                                                          const Limits& limits) {
-  const auto path = std::filesystem::path(folder) / kAdapterName;
-  std::error_code failed;
-  if (!std::filesystem::exists(path, failed)) return std::nullopt;
-  const auto source = TRY(ByteSource::open(path.string(), limits));
+  const std::string path = path_in(folder, kAdapterName);
+  if (!path_exists(path)) return std::nullopt;
+  const auto source = TRY(ByteSource::open(path, limits));
   const auto text = TRY(whole_text(source, limits));
   const auto root = TRY(read_json(text, source.name()));
   Diagnostics faults;
@@ -122,13 +121,11 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const std::string& fold
 }
 
 DType safetensors_dtype(const std::string& folder, const Limits& limits) {
-  std::vector<std::string> files;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
-    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
-  }
-  if (files.empty()) return DType::kUndefined;
-  const auto source = ByteSource::open(*std::ranges::min_element(files), limits);
+  const std::vector<std::string> names = names_in(folder);
+  const auto first = std::ranges::find_if(
+      names, [](const std::string& name) { return name.ends_with(".safetensors"); });
+  if (first == names.end()) return DType::kUndefined;
+  const auto source = ByteSource::open(path_in(folder, *first), limits);
   if (!source) return DType::kUndefined;
   const auto text = header_of(*source);
   const auto root = text ? read_json(*text, source->name()) : Result<JsonValue>(JsonValue{});

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/model_folder.h"
 #include "estimator/model/name_remedy.h"
 #include "estimator/model/request_names.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/embedded.h"
+#include "graph/base/folder.h"
 #include "graph/base/try.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
@@ -27,11 +26,8 @@ constexpr std::string_view kConfigName = "config.json";
 
 // The config in a folder of Hugging Face's; any other path as it is.
 std::string path_of(const std::string& given) {
-  const std::filesystem::path path(given);
-  std::error_code failed;
-  const bool folder = std::filesystem::is_directory(path, failed) &&
-                      std::filesystem::exists(path / kConfigName, failed);
-  return folder ? (path / kConfigName).string() : given;
+  const std::string config = path_in(given, kConfigName);
+  return is_folder(given) && path_exists(config) ? config : given;
 }
 
 ImportOptions import_options(const ModelRequest& request, bool builtin, bool inputs_only) {
@@ -172,8 +168,7 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
     if (model) model->facts.model = request.model;
     return model;
   }
-  std::error_code failed;
-  if (std::filesystem::is_directory(request.model, failed)) {
+  if (is_folder(request.model)) {
     const auto adapter = TRY(read_adapter_config(request.model, request.limits));
     if (adapter) return load_adapted(request, *adapter, inputs_only);
   }
@@ -205,11 +200,10 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
 Result<LoadedModel> load_adapted(const ModelRequest& request, const AdapterConfig& adapter,
                                  bool inputs_only) {
   ModelRequest base = request;
-  const std::filesystem::path folder(request.model);
-  std::error_code failed;
-  if (std::filesystem::exists(folder / kConfigName, failed)) {
-    base.model = (folder / kConfigName).string();
-  } else if (std::filesystem::is_directory(adapter.base, failed)) {
+  const std::string config = path_in(request.model, kConfigName);
+  if (path_exists(config)) {
+    base.model = config;
+  } else if (is_folder(adapter.base)) {
     base.model = adapter.base;
   } else {
     base.model = std::string(kPublishedPrefix) + adapter.base;

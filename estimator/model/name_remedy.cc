@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "graph/base/escape.h"
+#include "graph/base/folder.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
 
@@ -50,13 +49,12 @@ std::string of_library(std::string_view name) {
   return {};
 }
 
-std::string of_folder(const std::filesystem::path& folder) {
-  std::error_code failed;
-  if (std::filesystem::exists(folder / "saved_model.pb", failed)) {
+std::string of_folder(const std::string& folder) {
+  if (path_exists(path_in(folder, "saved_model.pb"))) {
     return "it holds a TensorFlow SavedModel: "
            "python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
   }
-  if (std::filesystem::exists(folder / "config.json", failed)) {
+  if (path_exists(path_in(folder, "config.json"))) {
     return "it holds a Hugging Face model; in Python: plimsoll.from_torch(lambda: "
            "AutoModel.from_config(AutoConfig.from_pretrained(FOLDER)), inputs)";
   }
@@ -66,16 +64,16 @@ std::string of_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 std::string model_remedy(const std::string& name) {
-  std::error_code failed;
-  if (std::filesystem::is_directory(name, failed)) return of_folder(name);
+  if (is_folder(name)) return of_folder(name);
   const size_t colon = name.find(':');
   const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
-  const std::filesystem::path path(plain);
   if (names_hub_model(name) && published_config(name))
     return fmt::format("its configuration is shipped: hf:{}", shortened(name, 60));
   const std::string other = of_library(name);
   if (plain.find('/') != plain.npos) return other;
-  const std::string near = nearest_builtin(plain.ends_with(".onnx") ? path.stem().string() : plain);
+  constexpr std::string_view kOnnx = ".onnx";
+  const std::string near = nearest_builtin(
+      plain.ends_with(kOnnx) ? plain.substr(0, plain.size() - kOnnx.size()) : plain);
   if (near.empty()) return other;
   return other.empty() ? fmt::format("did you mean builtin:{}?", near)
                        : fmt::format("did you mean builtin:{}? Else {}", near, other);

@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "graph/base/folder.h"
 #include "graph/base/hash.h"
 #include "graph/base/try.h"
 
@@ -22,18 +23,13 @@ Place at(const std::string& path) { return {.file = path, .node = {}}; }
 std::string reason(int number) { return std::generic_category().message(number); }
 
 // What lies in a folder that a user may have meant, for the help line.
-std::string models_in(const std::filesystem::path& folder) {
+std::string models_in(const std::string& folder) {
   constexpr size_t kShown = 5;
   constexpr size_t kLookedAt = 1000;
   std::vector<std::string> names;
-  std::error_code failed;
-  size_t seen = 0;
-  std::filesystem::directory_iterator entries(folder.empty() ? "." : folder, failed);
-  for (; !failed && entries != std::filesystem::directory_iterator() && ++seen < kLookedAt;
-       entries.increment(failed)) {
-    if (entries->path().extension() == ".onnx") names.push_back(entries->path().string());
+  for (const std::string& name : names_in(folder, kLookedAt)) {
+    if (name.ends_with(".onnx")) names.push_back(path_in(folder.empty() ? "." : folder, name));
   }
-  std::sort(names.begin(), names.end());
   if (names.empty()) return {};
   const bool more = names.size() > kShown;
   names.resize(std::min(names.size(), kShown));
@@ -45,7 +41,7 @@ tl::unexpected<Diagnostics> cannot_open(const std::string& path, int number) {
     case ENOENT:
     case ENOTDIR:
       return error("E601", "no such file", at(path),
-                   models_in(std::filesystem::path(path).parent_path()));
+                   models_in(path.substr(0, path.rfind('/') + 1)));
     case EACCES:
     case EPERM:
       return error("E603", "permission denied", at(path));

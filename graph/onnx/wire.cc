@@ -1,15 +1,12 @@
 #include "graph/onnx/wire.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 namespace plimsoll::onnx {
-
-using google::protobuf::io::CodedInputStream;
 
 namespace {
 
@@ -20,6 +17,19 @@ constexpr size_t kSmallWindow = size_t{4} << 10;
 constexpr size_t kLargeWindow = size_t{256} << 10;
 // Lengths beyond this are nonsense; below it no sum of offset and length overflows.
 constexpr uint64_t kLargestLength = uint64_t{1} << 62;
+
+// A number in base 128, low digits first, the high bit of a byte for "goes on" (Protocol Buffers,
+// Encoding, Base 128 Varints): how many of `bytes` it takes, or 0 where it does not end in them.
+// What exceeds 64 bits is dropped, as libprotobuf drops it.
+size_t decode_varint(std::span<const std::byte> bytes, uint64_t& value) {
+  value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = std::to_integer<uint64_t>(bytes[i]);
+    value |= (byte & 0x7F) << (7 * i);
+    if (byte < 0x80) return i + 1;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -91,9 +101,8 @@ bool Message::varint(uint64_t& at, uint64_t end, uint64_t& value) const {
   if (wire_->failed()) return false;
   if (end - at < bytes.size()) bytes = bytes.first(static_cast<size_t>(end - at));
   const size_t size = std::min(bytes.size(), kLongestVarint);
-  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(size));
-  if (stream.ReadVarint64(&value)) {
-    at += static_cast<uint64_t>(stream.CurrentPosition());
+  if (const size_t read = decode_varint(bytes.first(size), value); read > 0) {
+    at += read;
     return true;
   }
   if (size == kLongestVarint) {

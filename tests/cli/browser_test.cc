@@ -3,10 +3,8 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
+#include "tests/support/browser.h"
 #include "tests/support/onnx_writer.h"
 #include "tests/support/run_plimsoll.h"
 #include "tests/support/tables_only.h"
@@ -14,20 +12,6 @@
 using namespace plimsoll::test;
 
 namespace {
-
-const char* chromium() {
-  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser"}) {
-    if (::access(path, X_OK) == 0) return path;
-  }
-  return nullptr;
-}
-
-bool without_browser() {
-  if (skipped()) return true;
-  if (chromium()) return false;
-  not_run("no Chromium");
-  return true;
-}
 
 // Whether the plimsoll that is tested was built without Vega.
 bool without_charts() {
@@ -38,42 +22,6 @@ bool without_charts() {
   if (says(detail::text_of(page), "id=\"vega\"")) return false;
   not_run("plimsoll was built without Vega, which could not be fetched");
   return true;
-}
-
-struct Seen {
-  std::string dom;                    // once its scripts have run
-  std::string console;                // what they complained of
-  std::vector<std::string> requests;  // of the page, beside itself
-};
-
-Seen browse(const Scratch& scratch, const std::string& page) {
-  const std::string log = scratch.path("net.json");
-  const Ran ran = run_plimsoll(
-      {"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-       "--disable-background-networking", "--disable-component-update", "--no-first-run",
-       "--user-data-dir=" + scratch.path("profile"), "--enable-logging=stderr",
-       "--virtual-time-budget=20000", "--log-net-log=" + log, "--dump-dom", "file://" + page},
-      {.program = chromium(),
-       .environment = {"HOME=" + scratch.path("home"), "PATH=/usr/bin:/bin"},
-       .address_space = RLIM_INFINITY,
-       .stack = RLIM_INFINITY,
-       .descriptors = 4096,
-       .seconds = 100});
-  CHECK(ran.status == 0);
-  Seen seen{.dom = ran.out, .console = "", .requests = {}};
-  std::istringstream lines(ran.err);
-  for (std::string line; std::getline(lines, line);) {
-    if (says(line, "CONSOLE")) seen.console += line + "\n";
-  }
-  // The browser's own requests come from no origin, a page's from its own or from "null".
-  const auto net = nlohmann::json::parse(detail::text_of(log), nullptr, false);
-  REQUIRE_FALSE(net.is_discarded());
-  for (const auto& event : net.at("events")) {
-    const auto& about = event.contains("params") ? event.at("params") : event;
-    if (about.contains("url") && about.value("initiator", "not an origin") != "not an origin")
-      seen.requests.push_back(about.at("url"));
-  }
-  return seen;
 }
 
 int count_of(const std::string& text, const std::string& what) {
@@ -102,11 +50,25 @@ TEST_CASE("browser: an estimate's page draws all its charts and asks for nothing
                         "--html", page})
               .status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 6);
+  check_page(seen, 7);
   CHECK(says(seen.dom, "class=\"fold\""));  // tables.js ran
   CHECK(says(seen.dom, "aria-sort=\"none\""));
   CHECK(says(seen.dom, "peak 5."));  // the mark at the peak, in the picture's text
   CHECK(says(seen.dom, "usable on the GPU 24.0 GiB"));
+}
+
+TEST_CASE("browser: what does not fit begins with what would help, against the card's memory") {
+  if (without_charts()) return;
+  const Scratch scratch;
+  const std::string page = scratch.path("page.html");
+  REQUIRE(run_plimsoll({"estimate", "builtin:alexnet", "--gpu", "tesla-t4", "--batch", "16384",
+                        "--html", page})
+              .status == 1);
+  const Seen seen = browse(scratch, page);
+  check_page(seen, 8);
+  CHECK(seen.dom.find("What would help") < seen.dom.find("Memory over one step"));
+  CHECK(says(seen.dom, "as asked"));
+  CHECK(says(seen.dom, "the line is what is usable, 14."));
 }
 
 TEST_CASE("browser: pages of the other verbs draw theirs") {
@@ -178,7 +140,7 @@ TEST_CASE("browser: names that would be markup or script are text") {
   CAPTURE(ran.err);
   REQUIRE(ran.status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 6);
+  check_page(seen, 7);
   CHECK_FALSE(says(seen.dom, "<title>taken"));
   CHECK_FALSE(says(seen.dom, "<img"));
   CHECK(says(seen.dom, "&lt;img src=x&gt;"));
@@ -192,7 +154,7 @@ TEST_CASE("browser: a page without Vega folds and sorts, and complains of nothin
               {"estimate", "builtin:alexnet", "--gpu", "l4", "--batch", "32", "--html", page})
               .status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 6, false);
+  check_page(seen, 7, false);
   CHECK(says(seen.dom, "class=\"fold\""));
 }
 

@@ -162,6 +162,50 @@
     };
   };
 
+  const module_memory = ({ result }) => {
+    const whole = (m) => m.weight_bytes + m.feature_map_bytes;
+    const rows = shownModules(result.modules).filter((m) => whole(m) > 0)
+      .sort((a, b) => whole(b) - whole(a)).slice(0, 20);
+    if (rows.length === 0) return null;
+    const kinds = ROLES.filter(([id]) => id === "parameter" || id === "feature_map");
+    const values = rows.flatMap((m) => [m.weight_bytes, m.feature_map_bytes].map((bytes, order) =>
+      ({ module: m.path, role: kinds[order][1], order, y: gib(bytes), size: inGib(bytes) })));
+    return {
+      description: "Weights and feature maps by module; the table of layers has their figures",
+      height: 17 * rows.length, data: { values }, mark: "bar",
+      encoding: {
+        y: { field: "module", type: "nominal", sort: rows.map((m) => m.path), title: null, axis: { labelLimit: 260 } },
+        x: { field: "y", type: "quantitative", title: "GiB" },
+        color: { field: "role", type: "nominal", title: null, legend: { orient: "top" },
+                 scale: { domain: kinds.map((r) => r[1]), range: kinds.map((r) => r[2]) } },
+        order: { field: "order", type: "quantitative" },
+        tooltip: ["module", "role", "size"].map((field) => ({ field, type: "nominal" })),
+      },
+    };
+  };
+
+  // What would help, from today's peak down, against what may be used.
+  const VERDICTS = { fits: ["fits", "#009e73"], may_fit: ["may fit", "#e69f00"], does_not_fit: ["does not fit", "#d55e00"] };
+  const remedies = ({ result }, width) => {
+    const usable = result.device.usable_bytes;
+    const today = { flags: "as asked", verdict: result.verdict, device_bytes: result.memory.device_bytes };
+    const values = [today, ...result.remedies].map((r) => ({ change: r.flags, verdict: VERDICTS[r.verdict][0],
+      y: gib(r.device_bytes), size: inGib(r.device_bytes) }));
+    const x = { field: "y", type: "quantitative", title: `GiB; the line is what is usable, ${inGib(usable)}` };
+    return {
+      description: "Device memory with each change, against the card's; the table below has the figures",
+      height: 20 * values.length,
+      layer: [
+        { data: { values }, mark: "bar",
+          encoding: { x, y: { field: "change", type: "nominal", sort: null, title: null, axis: { labelLimit: Math.min(420, 0.4 * width) } },
+            color: { field: "verdict", type: "nominal", title: null, legend: { orient: "top" },
+                     scale: { domain: Object.values(VERDICTS).map((v) => v[0]), range: Object.values(VERDICTS).map((v) => v[1]) } },
+            tooltip: ["change", "verdict", "size"].map((field) => ({ field, type: "nominal" })) } },
+        { data: { values: [{ y: gib(usable) }] }, mark: { type: "rule", color: "currentColor", strokeWidth: 1.5 }, encoding: { x } },
+      ],
+    };
+  };
+
   const roofline = ({ result }) => {
     const { peak_flops: peak, bandwidth_bytes_per_second: bandwidth } = result.device;
     const kernels = result.time.kernels.filter((k) => k.flop_per_byte > 0 && k.flop_per_second > 0)
@@ -342,7 +386,7 @@
     };
   };
 
-  const CHARTS = { memory, parts, modules, roofline, batch_memory, batch_pace, pareto, compared_parts, validation,
+  const CHARTS = { memory, parts, module_memory, remedies, modules, roofline, batch_memory, batch_pace, pareto, compared_parts, validation,
     ...watchCharts({ GIB, inGib, rule, cut }) };
 
   const CONFIG = {

@@ -18,8 +18,8 @@ std::string page_with(const Estimate& e, const Result<LargestBatch>& batches,
                       const std::string& command, JsonOptions::Lists lists) {
   Markup body;
   write_answer(body, e);
-  write_memory_sections(body, e);
   write_remedies_section(body, e);
+  write_memory_sections(body, e);
   if (batches) {
     write_batch_section(body, *batches);
   } else {

@@ -196,11 +196,18 @@ void write_memory_sections(Markup& out, const Estimate& e) {
   add_peak_parts(out, e);
   add_peak_tensors(out, e);
   out.close();
+  if (e.modules.empty()) return;
+  open_section(out, "module-memory", "Memory by module",
+               "Weights, and feature maps kept for backward. The figures of all modules are in the "
+               "table of layers.");
+  write_chart(out, "module_memory");
+  out.close();
 }
 
 void write_remedies_section(Markup& out, const Estimate& e) {
   if (e.remedies.empty()) return;
   open_section(out, "remedies", "What would help", "What fits first, the fastest first.");
+  write_chart(out, "remedies");
   HtmlTable table(out, "Changes",
                   {{"flags"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
                   {{"class", "sortable"}});

@@ -19,7 +19,7 @@ WorkspaceTableCache::WorkspaceTableCache(const Hwdb& hwdb, const Device& device,
 }
 
 Result<const WorkspaceTables*> WorkspaceTableCache::of(DType dtype, bool channels_last) const {
-  const std::lock_guard<std::mutex> lock(read_->reading);
+  const std::lock_guard<Mutex> lock(read_->reading);
   const std::pair place{dtype, channels_last};
   auto at = read_->tables.find(place);
   if (at == read_->tables.end()) {

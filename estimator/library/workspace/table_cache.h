@@ -4,10 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "estimator/library/workspace/tables.h"
+#include "graph/base/mutex.h"
 #include "hwdb/device.h"
 #include "hwdb/hwdb.h"
 #include "hwdb/version.h"
@@ -25,7 +25,7 @@ class WorkspaceTableCache {
 
  private:
   struct Read {
-    std::mutex reading;
+    Mutex reading;
     std::map<std::pair<DType, bool>, WorkspaceTables> tables;
   };
   Hwdb hwdb_;

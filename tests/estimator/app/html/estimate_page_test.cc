@@ -156,8 +156,7 @@ TEST_CASE("estimate page: every colour of a role is the same in tables and chart
   const std::regex in_charts(R"re(\["(\w+)", "[\w ]+", "(#[0-9a-f]{6})"\])re");
   std::set<std::string> roles;
   for (std::sregex_iterator at(page.begin(), page.end(), in_charts), end; at != end; ++at) {
-    CHECK(page.find("." + (*at)[1].str() + " { background: " + (*at)[2].str() + "; }") !=
-          page.npos);
+    CHECK(page.find("." + (*at)[1].str() + " { --role: " + (*at)[2].str() + "; }") != page.npos);
     roles.insert((*at)[1]);
   }
   CHECK(roles.size() == 11);
