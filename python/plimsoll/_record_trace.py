@@ -59,6 +59,11 @@ class Storages:
         self._living[address] = number, weakref.ref(storage, lambda _: self._end(address))
         return number
 
+    def forget(self) -> None:
+        """All that was so far: numbers begin anew."""
+        for table in (self.events, self.bytes, self.streams, self.late, self._living, self._empty):
+            table.clear()
+
     def follow_resizes(self) -> None:
         """Those that no operator makes; and who reads on another stream."""
         resize, storages = torch.UntypedStorage.resize_, self
