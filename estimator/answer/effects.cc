@@ -25,12 +25,12 @@ bool recorded_so(const SettingRow& row, const SettingScope& scope) {
   for (const std::string& text : with->second) {
     if (!row.value.read(row, text, recorded)) return false;
   }
-  const auto told = [&](const Request& request) {
+  const auto text = [&](const Request& request) {
     JsonWriter out;
     row.value.write(out, request);
     return out.take();
   };
-  return told(recorded) == told(scope.request);
+  return text(recorded) == text(scope.request);
 }
 
 }  // namespace

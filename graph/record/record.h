@@ -29,8 +29,8 @@ struct Record {
   std::vector<std::string> stated;  // what the step was told where it read a value
   // The command's settings that the step was made for, each with its texts.
   std::map<std::string, std::vector<std::string>, std::less<>> settings;
-  Mesh mesh;                        // of the ranks that it was one of
-  Graph graph;                      // parameters, inputs and a node for each call; no edges
+  Mesh mesh;    // of the ranks that it was one of
+  Graph graph;  // parameters, inputs and a node for each call; no edges
   Step step;
 };
 

@@ -61,7 +61,7 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
 
         _record_world.enter(*world)
     pretend(capability)
-    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # what fails is told by whom it is raised to
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # faults are raised
     gc.disable()  # what cycles hold goes at times that are the collector's own
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     everything, values = held(), Values()
@@ -204,19 +204,21 @@ class Recording:
         events = in_order(events)
         roles = self._roles(owner)
         ended = {number for kind, number, *_ in events if kind == "-"}
-        resident = [number for number in self.before if number not in ended and number in self._belongs(roles)]
+        belongs = self._belongs(roles)
+        resident = [number for number in self.before if number not in ended and number in belongs]
+        stays = set(resident)
         leaving = [number for number in self.before if number in ended]
         born = [number for kind, number, *_ in events if kind == "+"]
         events = [("+", number, "forward", -1) for number in leaving] + events
         events += [("-", number, "update", -1) for number in born if number not in ended]
         at_backward = [at + len(leaving) for at in at_backward]
-        saved, end_of_forward = self._saved(events, at_backward, owner, set(resident) | set(leaving))
+        saved, end_of_forward = self._saved(events, at_backward, owner, stays | set(leaving))
         for number, _ in saved:
             roles.setdefault(number, "feature_map")
         order = {number: at for at, number in enumerate(dict.fromkeys([*resident, *leaving, *born]))}
         return {
             "name": self._name(), "stated": list(self.trace.values.stated), "nodes": list(self.trace.nodes),
-            "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in set(resident), self.storages.streams[number]) for number in order],
+            "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in stays, self.storages.streams[number]) for number in order],
             "events": [(kind, order[what] if kind in "+-" else what, phase, node) for kind, what, phase, node in events],
             "saved": [(order[number], node) for number, node in saved], "end_of_forward": end_of_forward,
             "parameters": self._parameters(), "inputs": self._inputs(), "groups": [] if self.trace.collectives is None else self.trace.collectives.rows(),

@@ -101,7 +101,7 @@ class TorchModel:
         return built
 
     def _try(self) -> None:
-        """One run: what fails is said here, or told of the graph instead."""
+        """One run: what fails is raised here, unless the graph answers."""
         why: Exception | str = why_no_record()
         if not why:
             try:

@@ -4,7 +4,7 @@
     python from_torch_answers.py compare FILE [SPEC ...]     three answers of each beside them; ends with 1 where any differs
     python from_torch_answers.py times FILE [SPEC ...]       step time of the record beside that of the graph, on an A100
 
-The networks are those of from_torch_60.txt. The package must be installed beside PyTorch; `figures` does not use it.
+The networks are those of from_torch_60.txt, or others by name (held:lora). The package must be installed beside PyTorch; `figures` does not use it.
 """
 import sys
 
@@ -24,9 +24,8 @@ GPU = "a100-sxm4-80gb"
 
 def rows(names):
     from from_torch_models import rows
-    for spec, batch, optimizer, *_ in rows("from_torch_60.txt"):
-        if not names or spec in names:
-            yield spec, batch, optimizer
+    listed = {spec: (spec, batch, optimizer) for spec, batch, optimizer, *_ in rows("from_torch_60.txt")}
+    return [listed.get(name, (name, 8, "adamw")) for name in names or listed]
 
 
 def write(path, table):
@@ -57,7 +56,7 @@ def factory_of(spec):
 
     family, name = spec.split(":")
     make = {"torchvision": workloads.of_torchvision, "timm": workloads.of_timm, "hf": workloads.of_transformers,
-            "diffusers": workloads.of_diffusers}[family]
+            "diffusers": workloads.of_diffusers, "held": workloads.of_held}[family]
     return lambda: make(name, 2).model
 
 

@@ -108,8 +108,8 @@ TEST_CASE("record: what contradicts itself is refused with its place") {
   CHECK(with("/symbols", "{\"batch\": 0}") == "E312");
   CHECK(with("/saved/0", "[2]") == "E281");
   CHECK(with("/version", "4") == "E330");
-  CHECK(with("/version", "3") == "E306");               // its settings
-  CHECK(with("/settings", "{}") == "E304");             // from version 3 on
+  CHECK(with("/version", "3") == "E306");     // its settings
+  CHECK(with("/settings", "{}") == "E304");   // from version 3 on
   CHECK(with("/world", "[8, 0]") == "E304");  // from version 2 on
   CHECK(with("/schema", "\"plimsoll.plan\"") == "E330");
   CHECK(with("/more", "1") == "E304");
