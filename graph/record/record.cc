@@ -312,9 +312,11 @@ class Reader {
         record_.step.kernels.push_back(std::move(kernel));
       }
     }
+    // The host's rate was learned with a dispatch for each gradient of a convolution.
+    const bool each = calls_[call].op == "convolution_backward";
     bool first = true;
     for (const size_t id : *ids)
-      write(Event::Kind::kLaunch, phase, id, node, std::exchange(first, false));
+      write(Event::Kind::kLaunch, phase, id, node, std::exchange(first, false) || each);
   }
 
   void saved() {
