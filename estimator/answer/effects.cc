@@ -14,10 +14,30 @@
 #include "graph/ops/op_row.h"
 
 namespace plimsoll {
+namespace {
+
+// Whether the step was recorded with the very value that is asked for.
+bool recorded_so(const SettingRow& row, const SettingScope& scope) {
+  const auto with = scope.model.recorded_with.find(underscored(row.name));
+  if (with == scope.model.recorded_with.end() || !scope.request.given.contains(row.name))
+    return false;
+  Request recorded;
+  for (const std::string& text : with->second) {
+    if (!row.value.read(row, text, recorded)) return false;
+  }
+  const auto text = [&](const Request& request) {
+    JsonWriter out;
+    row.value.write(out, request);
+    return out.take();
+  };
+  return text(recorded) == text(scope.request);
+}
+
+}  // namespace
 
 std::string why_without_effect(const SettingRow& row, const SettingScope& scope) {
   if (scope.model.recorded && std::string_view(row.group) == kTrainingGroup)
-    return "the recorded step fixes it";
+    return recorded_so(row, scope) ? "" : "the recorded step fixes it";
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
     const std::string_view value = acts.other == "context" ? "" : "N";

@@ -351,6 +351,7 @@ Result<CompiledModel> compile_recorded(LoadedModel model, const ModelRequest& re
   compiled.policy = policy;
   compiled.warnings = std::move(model.warnings);
   compiled.recorded = true;
+  compiled.recorded_with = record.settings;
   compiled.graph = record.graph;
   compiled.batch_symbol = record.graph.batch_symbol;
   auto binding = TRY(bind_symbols(record.graph, request, false, compiled.basis));

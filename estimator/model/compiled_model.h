@@ -2,6 +2,7 @@
 // and kernels with symbolic work. Compiled once, evaluated at many points; immutable.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct CompiledModel {
   Meta meta;
   bool builtin = false;
   bool recorded = false;  // the step came from a record, not from the graph
+  // The settings that the record was made for, each with its texts.
+  std::map<std::string, std::vector<std::string>, std::less<>> recorded_with;
   Recipe recipe;
   Policy policy;
   std::string batch_symbol;

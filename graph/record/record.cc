@@ -17,7 +17,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kVersion = 2;  // from 2 on a record may be of one of several ranks
+// From 2 on a record may be of one of several ranks, from 3 on say its settings.
+constexpr int64_t kVersion = 3;
 
 class Reader {
  public:
@@ -25,7 +26,8 @@ class Reader {
 
   Record read(int64_t version) {
     head();
-    if (version >= 2) collectives();
+    if (version >= 3) settings();
+    if (version == 2 || (version >= 3 && file_.has("world"))) collectives();
     tensors();
     nodes();
     calls();
@@ -67,6 +69,12 @@ class Reader {
     record_.graph.name = record_.name;
     record_.graph.producer = "pytorch " + record_.torch;
     record_.graph.defaults = record_.symbols;
+  }
+
+  void settings() {
+    JsonObject object = file_.required_object("settings");
+    for (const JsonMember& member : object.members())
+      record_.settings[member.key] = object.required_strings(member.key);
   }
 
   // Names in the file's order, in which polynomials have their powers.
@@ -304,9 +312,11 @@ class Reader {
         record_.step.kernels.push_back(std::move(kernel));
       }
     }
+    // The host's rate was learned with a dispatch for each gradient of a convolution.
+    const bool each = calls_[call].op == "convolution_backward";
     bool first = true;
     for (const size_t id : *ids)
-      write(Event::Kind::kLaunch, phase, id, node, std::exchange(first, false));
+      write(Event::Kind::kLaunch, phase, id, node, std::exchange(first, false) || each);
   }
 
   void saved() {

@@ -7,6 +7,7 @@
 //   record->step  // as any way to a Step gives it
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,10 @@ struct Record {
   Binding only, multiples;
   std::string only_because;         // why no others
   std::vector<std::string> stated;  // what the step was told where it read a value
-  Mesh mesh;                        // of the ranks that it was one of
-  Graph graph;                      // parameters, inputs and a node for each call; no edges
+  // The command's settings that the step was made for, each with its texts.
+  std::map<std::string, std::vector<std::string>, std::less<>> settings;
+  Mesh mesh;    // of the ranks that it was one of
+  Graph graph;  // parameters, inputs and a node for each call; no edges
   Step step;
 };
 

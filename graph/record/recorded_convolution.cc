@@ -28,6 +28,13 @@ bool are_images(const RecordedTensor& x, const RecordedTensor& w, const Recorded
   return rank >= 3 && rank <= 5 && w.type.shape.size() == rank && y.type.shape.size() == rank;
 }
 
+// Of one position, rows and channels last are one order.
+bool has_channels_last(const RecordedTensor& t) {
+  const Shape& shape = t.type.shape;
+  return t.order == MemoryOrder::kChannelsLast &&
+         std::any_of(shape.begin() + 2, shape.end(), [](const Dim& d) { return d != Dim(1); });
+}
+
 // A transposed one is the convolution whose data gradient it is.
 ConvProblem<Dim> problem_of(const RecordedCall& call, const RecordedTensor& x,
                             const RecordedTensor& w, const RecordedTensor& y) {
@@ -48,7 +55,7 @@ ConvProblem<Dim> problem_of(const RecordedCall& call, const RecordedTensor& x,
     p.stride[first + i] = stride_at(call, "stride", i);
     p.dilation[first + i] = stride_at(call, "dilation", i);
   }
-  p.channels_last = x.order == MemoryOrder::kChannelsLast || w.order == MemoryOrder::kChannelsLast;
+  p.channels_last = has_channels_last(x) || has_channels_last(w);
   return p;
 }
 

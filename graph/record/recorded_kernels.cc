@@ -50,6 +50,11 @@ int64_t number(const RecordedCall& call, std::string_view name, size_t at, int64
   return fact(call, name, at, otherwise).constant().value_or(otherwise);
 }
 
+Priced fill_of(const Priced& p) {
+  return {
+      .kernel_class = KernelClass::kCopy, .label = "fill", .flop = 0, .pass = p.pass, .use = p.use};
+}
+
 bool is(const RecordedCall& call, std::string_view name) { return number(call, name, 0, 0) != 0; }
 
 }  // namespace
@@ -160,10 +165,13 @@ Kernels pool(const RecordedCall& call, const Priced& p) {
   if (call.reads.size() < (backward ? 2U : 1U)) return elementwise(call, p);
   const RecordedTensor& x = *call.reads[backward ? 1 : 0];
   const RecordedTensor& y = backward ? *call.reads[0] : *call.writes[0];
-  Kernel k = kernel(call, p, count(x));
+  if (rank(x) < 3 || rank(y) != rank(x)) return elementwise(call, p);
+  // What their time was learned by (graph/eager/pool.cc): without positions, and backward twice.
+  Kernel k = kernel(call, p, backward ? count(x) : count(y));
+  k.read = backward ? Dim(2) * size(y) : size(x);
+  k.written = backward ? Dim(2) * size(x) : size(y);
   const bool windows = call.facts.contains("kernel_size");
-  if (rank(x) < 3 || rank(x) > 5 || rank(y) != rank(x) || !windows)
-    return {in_rows(std::move(k), 1, count(*call.writes[0]))};
+  if (rank(x) > 5 || !windows) return {in_rows(std::move(k), 1, count(*call.writes[0]))};
   PoolProblem<Dim> problem{.n = x.type.shape[0], .c = x.type.shape[1]};
   const size_t spatial = rank(x) - 2, first = 3 - spatial;
   for (size_t i = 0; i < spatial; ++i) {
@@ -173,6 +181,7 @@ Kernels pool(const RecordedCall& call, const Priced& p) {
     problem.pad[first + i] = fact(call, "padding", i, 0);
     const int64_t window = number(call, "kernel_size", i, 1);
     problem.stride[first + i] = std::max<int64_t>(1, number(call, "stride", i, window));
+    if (!backward) k.flop = k.flop * problem.window[first + i];
   }
   problem.channels_last = x.order == MemoryOrder::kChannelsLast;
   problem.counts_padding = number(call, "count_include_pad", 0, 1) != 0;
@@ -214,6 +223,57 @@ Kernels gather(const RecordedCall& call, const Priced& p) {
   k.read = indices + size(*call.writes.front());
   const Dim rows = call.reads.size() > 1 ? count(*call.reads[1]) : Dim(1);
   return {in_rows(std::move(k), rows, count(*call.writes.front()))};
+}
+
+// The gradient of a table is zeros, to which those of the rows that were looked up are added.
+Kernels table_gradient(const RecordedCall& call, const Priced& p) {
+  if (call.reads.size() < 2) return elementwise(call, p);
+  const RecordedTensor& gradient = *call.reads[0];
+  const RecordedTensor& indices = *call.reads[1];
+  Kernels kernels = filled(call, fill_of(p));
+  Kernel k = kernel(call, p, count(gradient));
+  k.read = size(gradient) + size(indices);
+  k.written = size(gradient);
+  kernels.push_back(in_rows(std::move(k), count(indices), count(gradient)));
+  return kernels;
+}
+
+// All of it is written and none read.
+Kernels filled(const RecordedCall& call, const Priced& p) {
+  const RecordedTensor& y = *call.writes.front();
+  Kernel k = kernel(call, p, 0);
+  k.read = 0;
+  k.written = size(y);
+  return {in_rows(std::move(k), 1, count(y))};
+}
+
+Kernels copied(const RecordedCall& call, const Priced& p) {
+  if (call.reads.empty()) return filled(call, p);
+  const RecordedTensor& y = *call.writes.front();
+  Kernel k = kernel(call, p, 0);
+  k.read = size(*call.reads.back());
+  return {in_rows(std::move(k), 1, count(y))};
+}
+
+Kernels into_zeros(const RecordedCall& call, const Priced& p) {
+  if (call.reads.empty()) return filled(call, p);
+  const RecordedTensor& part = *call.reads.front();
+  Kernels kernels = filled(call, fill_of(p));
+  Kernel k = kernel(call, p, 0);
+  k.written = size(part);
+  kernels.push_back(in_rows(std::move(k), 1, count(part)));
+  return kernels;
+}
+
+// Of the scores, a loss of classes reads those of its targets alone.
+Kernels of_targets(const RecordedCall& call, const Priced& p) {
+  if (call.reads.size() < 2) return reduction(call, p);
+  const RecordedTensor& targets = *call.reads[1];
+  const RecordedTensor& loss = *call.writes.front();
+  Kernel k = kernel(call, p, count(targets));
+  k.read = size(targets);
+  k.written = size(loss);
+  return {in_rows(std::move(k), count(loss), count(targets))};
 }
 
 Kernels scatter(const RecordedCall& call, const Priced& p) {

@@ -34,6 +34,11 @@ Kernels rows_of_last(const RecordedCall& call,
 Kernels reduction(const RecordedCall& call, const Priced& priced);  // rows: what it writes
 Kernels gather(const RecordedCall& call, const Priced& priced);  // reads of a table what it writes
 Kernels scatter(const RecordedCall& call, const Priced& priced);
+Kernels table_gradient(const RecordedCall& call, const Priced& priced);
+Kernels into_zeros(const RecordedCall& call, const Priced& priced);  // the gradient of a part
+Kernels of_targets(const RecordedCall& call, const Priced& priced);  // reads what is looked up
+Kernels filled(const RecordedCall& call, const Priced& priced);      // reads nothing
+Kernels copied(const RecordedCall& call, const Priced& priced);      // reads the last operand
 Kernels elementwise(const RecordedCall& call, const Priced& priced);
 
 }  // namespace plimsoll::recorded

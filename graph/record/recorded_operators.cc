@@ -23,15 +23,20 @@ struct CallRow {
 using recorded::attention;
 using recorded::convolution;
 using recorded::convolution_backward;
+using recorded::copied;
 using recorded::elementwise;
+using recorded::filled;
 using recorded::gather;
+using recorded::into_zeros;
 using recorded::norm;
+using recorded::of_targets;
 using recorded::pool;
 using recorded::product;
 using recorded::recurrent;
 using recorded::reduction;
 using recorded::rows_of_last;
 using recorded::scatter;
+using recorded::table_gradient;
 using K = KernelClass;
 
 constexpr std::array kRows{
@@ -65,7 +70,7 @@ constexpr std::array kRows{
     CallRow{"*adaptive_max_pool*", pool, K::kPool, "max_pool"},
     CallRow{"embedding", gather, K::kGather, "embedding"},
     CallRow{"_embedding_bag*", gather, K::kGather, "embedding_bag"},
-    CallRow{"embedding_*backward", scatter, K::kScatter, "embedding"},
+    CallRow{"embedding_*backward", table_gradient, K::kScatter, "embedding"},
     CallRow{"index", gather, K::kGather, "index"},
     CallRow{"index_select", gather, K::kGather, "index"},
     CallRow{"gather", gather, K::kGather, "gather"},
@@ -74,7 +79,7 @@ constexpr std::array kRows{
     CallRow{"index_put*", scatter, K::kScatter, "index_put"},
     CallRow{"index_*", scatter, K::kScatter, "scatter"},
     CallRow{"clone", elementwise, K::kCopy, "copy", 0},
-    CallRow{"copy_", elementwise, K::kCopy, "copy", 0},
+    CallRow{"copy_", copied, K::kCopy, "copy", 0},
     CallRow{"_to_copy", elementwise, K::kCopy, "cast", 0},
     CallRow{"cat", elementwise, K::kCopy, "concat", 0},
     CallRow{"stack", elementwise, K::kCopy, "concat", 0},
@@ -83,15 +88,17 @@ constexpr std::array kRows{
     CallRow{"repeat*", elementwise, K::kCopy, "copy", 0},
     CallRow{"roll", elementwise, K::kCopy, "copy", 0},
     CallRow{"flip", elementwise, K::kCopy, "copy", 0},
+    CallRow{"slice_backward", into_zeros, K::kCopy, "copy", 0},
     CallRow{"slice_*", elementwise, K::kCopy, "copy", 0},
+    CallRow{"select_backward", into_zeros, K::kCopy, "copy", 0},
     CallRow{"select_*", elementwise, K::kCopy, "copy", 0},
-    CallRow{"fill*", elementwise, K::kCopy, "fill", 0},
-    CallRow{"zero*", elementwise, K::kCopy, "fill", 0},
-    CallRow{"ones*", elementwise, K::kCopy, "fill", 0},
-    CallRow{"full*", elementwise, K::kCopy, "fill", 0},
-    CallRow{"new_*", elementwise, K::kCopy, "fill", 0},
-    CallRow{"scalar_tensor", elementwise, K::kCopy, "fill", 0},
-    CallRow{"arange", elementwise, K::kCopy, "fill", 0},
+    CallRow{"fill*", filled, K::kCopy, "fill", 0},
+    CallRow{"zero*", filled, K::kCopy, "fill", 0},
+    CallRow{"ones*", filled, K::kCopy, "fill", 0},
+    CallRow{"full*", filled, K::kCopy, "fill", 0},
+    CallRow{"new_*", filled, K::kCopy, "fill", 0},
+    CallRow{"scalar_tensor", filled, K::kCopy, "fill", 0},
+    CallRow{"arange", filled, K::kCopy, "fill", 0},
     CallRow{"sum*", reduction, K::kReduce, "sum"},
     CallRow{"mean*", reduction, K::kReduce, "mean"},
     CallRow{"max", reduction, K::kReduce, "max"},
@@ -109,8 +116,8 @@ constexpr std::array kRows{
     CallRow{"norm*", reduction, K::kReduce, "sum", 2},
     CallRow{"_foreach_norm", reduction, K::kReduce, "sum", 2},
     CallRow{"dot", reduction, K::kReduce, "sum", 2},
-    CallRow{"nll_loss*forward", reduction, K::kReduce, "nll_loss"},
-    CallRow{"nll_loss*backward", elementwise, K::kPointwise, "nll_loss"},
+    CallRow{"nll_loss*forward", of_targets, K::kReduce, "nll_loss"},
+    CallRow{"nll_loss*backward", filled, K::kCopy, "fill", 0},
     CallRow{"mse_loss", reduction, K::kReduce, "mse_loss", 3},
     CallRow{"*_loss", reduction, K::kReduce, "loss", 3},
     CallRow{"sort", rows_of_last, K::kReduce, "sort", 8},
@@ -150,10 +157,16 @@ std::string plain(std::string_view op) {
   return std::string(op);
 }
 
+// The counter of a batch norm, without which the host's rate was learned.
+bool counts_batches(const RecordedCall& call) {
+  const TensorType& counter = call.writes.front()->type;
+  return call.op == "add_" && counter.shape.empty() && counter.dtype == DType::kInt64;
+}
+
 }  // namespace
 
 std::vector<Kernel> kernels_of(const RecordedCall& call, Phase phase, const TensorCoreUse& use) {
-  if (call.writes.empty()) return {};
+  if (call.writes.empty() || counts_batches(call)) return {};
   const CallRow& row = row_of(call.op);
   const bool updates = phase == Phase::kUpdate && call.op.starts_with("_foreach_") &&
                        row.kernel_class == KernelClass::kPointwise;

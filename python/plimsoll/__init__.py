@@ -2,8 +2,8 @@
 
     import plimsoll
     plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128)
+    plimsoll.from_torch(module, (images,)).max_batch(gpu="t4", optimizer="adamw")
     plimsoll.from_step(step, (images, labels)).max_batch(gpu="t4")
-    plimsoll.from_torch(module, (images,), dynamic={0: {0: "batch"}}).max_batch(gpu="t4")
 
 What the command `plimsoll` answers, asked in this process: the same flags, the same figures.
 """

@@ -151,9 +151,35 @@ def flags_of(keywords: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
+def texts_of(name: str, value: object) -> list[str]:
+    """A keyword's value as its flag's texts; of a switch one without letters."""
+    if name in _switches():
+        return [""] * bool(value)
+    if isinstance(value, Iterable) and not isinstance(value, _WHOLE):
+        return [text_of(one, name) for one in value]
+    return [text_of(value, name)]
+
+
 def settings_of(model: object) -> dict[str, Any]:
     """Keywords that a model of from_torch() brings."""
     return dict(getattr(model, "settings", {}))
+
+
+def asked(model: object, flags: Mapping[str, Any], swept: Mapping[str, Iterable[Any]] | None = None) -> tuple[str, dict[str, Any]]:
+    """The file that answers a question with these keywords, and all of them. A module is recorded for the training that they name.
+    `swept`: keywords with the values that each takes in turn."""
+    given = {**settings_of(model), **flags}
+    answering = getattr(model, "answering", None)
+    if answering is None:
+        return text_of(model), given
+    file, keywords = answering(given, swept or {})
+    return file, keywords
+
+
+def recorded_for(model: object) -> frozenset[str]:
+    """Keywords that a model is recorded anew for."""
+    names: frozenset[str] = getattr(model, "recorded_for", frozenset())
+    return names
 
 
 def known(flags: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -33,6 +33,51 @@ def built(factory: Callable[[], torch.nn.Module]) -> tuple[torch.nn.Module, Fake
     return module, None
 
 
+def built_on_meta(factory: Callable[[], torch.nn.Module]) -> torch.nn.Module:
+    """The factory's module, whose large tensors have no data."""
+    try:
+        with _meta_where_long():
+            return _module(factory())
+    except TypeError:
+        raise
+    except Exception as refused:  # a constructor's own code may raise anything
+        reason = type(refused).__name__
+    module = _module(factory())
+    warnings.warn(f"the module was built with its weights: without their numbers its constructor raises {reason}",
+                  PlimsollWarning, stacklevel=6)
+    return module
+
+
+def _meta_where_long() -> Any:
+    """Tensors that follow from nothing but numbers, and are short, are real; all others are on the meta device."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves, tree_map
+
+    def on_meta(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor) and leaf.device.type != "meta":
+            return torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="meta")
+        return torch.device("meta") if isinstance(leaf, torch.device) else leaf
+
+    class Lengths(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+            real = not any(leaf.device.type == "meta" for leaf in tensors)
+            reads = not func._schema.returns or any("Tensor" not in str(one.type) for one in func._schema.returns)
+            if real and (func.is_view or func._schema.is_mutable or reads):
+                return func(*args, **kwargs)
+            meant = tree_map(on_meta, (args, kwargs))
+            if real and not tensors and "device" not in kwargs and any(one.name == "device" for one in func._schema.arguments):
+                meant[1]["device"] = torch.device("meta")
+            meant[1].pop("pin_memory", None)
+            result = func(*meant[0], **meant[1])
+            long = sum(leaf.numel() for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)) > _READ_ELEMENTS
+            return func(*args, **kwargs) if real and not long else result
+
+    return Lengths()
+
+
 def _module(made: Any) -> torch.nn.Module:
     import torch
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ._flags import Flags
 
 Dims = Mapping[int, str]
-VERSION = 2  # 1 where there is one rank: older commands read it
+RANKS, SETTINGS = 2, 3  # versions from which on these are there; 1 where neither is: older commands read it
 
 
 class StepModel:
@@ -78,28 +78,26 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank={rank} is none of world_size={world_size}")
-    _import_all()
-    arguments = _arguments(inputs)
-    axes = _axes(arguments, dims)
-    base = _base(axes)
-    recorder = _Recorder(step, arguments, axes, capability, (world_size, rank) if world_size > 1 else None)
-    if not base:
-        return StepModel(recorder.record(_base(_axes(arguments, None)), [{}], None, fixed="no size is named that may change"))
-    at = points(base)
-    recorder.run(at[0])  # what fails there is said as it is
-    try:
-        near = {name: size + 1 for name, size in base.items()}
-        return StepModel(recorder.record(base, [*at, near], None))
-    except (OtherSteps, InputError) as fault:
-        odd = fault
-    try:
-        far = {name: 5 * size for name, size in base.items()}
-        return StepModel(recorder.record(base, [*at, far], dict(base)))
-    except (OtherSteps, InputError):
-        return StepModel(recorder.record(base, [at[0]], None, fixed=str(odd)))
+    import_all()
+    arguments = arguments_of(inputs)
+    recorder = Recorder(step, arguments, axes_of(arguments, dims), capability, (world_size, rank) if world_size > 1 else None)
+    if not recorder.base:
+        return StepModel(recorder.record(base_of(axes_of(arguments, None)), [{}], None, fixed="no size is named that may change"))
+    return StepModel(recorder.recorded(recorder.base))
 
 
-def _import_all() -> None:
+def why_no_record() -> str:
+    """Why no step is recorded on this machine; "" where it is."""
+    import torch
+
+    from ._record_card import LIBRARY
+
+    if not LIBRARY.exists():
+        return "it takes the package for Linux"
+    return "" if torch.version.cuda is not None else "it takes the build of PyTorch with CUDA, which pip installs on Linux; a card it does not take"
+
+
+def import_all() -> None:
     """What children would each import anew; and what cycles hold goes before they begin. No tensor without values is made here: from
     the first one on PyTorch has devices in this process that are not there."""
     for name in ("torch._dynamo", "torch._subclasses.fake_tensor", "torch._meta_registrations", "torch._refs", "torch._decomp",
@@ -111,7 +109,7 @@ def _import_all() -> None:
     gc.collect()
 
 
-def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def arguments_of(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     import torch
 
     if isinstance(inputs, torch.Tensor):
@@ -119,7 +117,7 @@ def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return ((), dict(inputs)) if isinstance(inputs, Mapping) else (tuple(inputs), {})
 
 
-def _axes(arguments: tuple[tuple[Any, ...], dict[str, Any]], dims: Mapping[str | int, Dims] | None) -> list[tuple[Any, int, int, str]]:
+def axes_of(arguments: tuple[tuple[Any, ...], dict[str, Any]], dims: Mapping[str | int, Dims] | None) -> list[tuple[Any, int, int, str]]:
     """(argument, axis, its size, name) of every size that may change."""
     import torch
     from torch.utils._pytree import tree_leaves
@@ -138,7 +136,7 @@ def _axes(arguments: tuple[tuple[Any, ...], dict[str, Any]], dims: Mapping[str |
     return list(dict.fromkeys(found))
 
 
-def _base(axes: Sequence[tuple[Any, int, int, str]]) -> dict[str, int]:
+def base_of(axes: Sequence[tuple[Any, int, int, str]]) -> dict[str, int]:
     """The sample's size of each name: what all axes of that name are multiples of."""
     base: dict[str, int] = {}
     for _, _, size, name in axes:
@@ -146,21 +144,58 @@ def _base(axes: Sequence[tuple[Any, int, int, str]]) -> dict[str, int]:
     return {name: size for name, size in base.items() if size > 0}
 
 
-class _Recorder:
+class Recorder:
     """Runs a step at sizes; each once, each in a child of its own."""
 
     def __init__(self, step: Callable[..., Any], arguments: Any, axes: Sequence[tuple[Any, int, int, str]], capability: tuple[int, int],
-                 world: tuple[int, int] | None) -> None:
+                 world: tuple[int, int] | None = None, settings: Mapping[str, Sequence[str]] | None = None) -> None:
         self.step, self.arguments, self.axes, self.capability, self.world = step, arguments, axes, capability, world
-        self.base = _base(axes)
+        self.settings = settings  # of the command's, that the step was made for
+        self.base = base_of(axes)
         self.runs: dict[tuple[tuple[str, int], ...], Any] = {}
 
+    def recorded(self, base: Mapping[str, int]) -> dict[str, Any]:
+        """At all sizes of the names in `base`, else at multiples of theirs, else there alone."""
+        at = points(base)
+        near = {name: size + 1 for name, size in base.items()}
+        self.run_all([*at, near])
+        self.run(at[0])  # what fails there is said as it is
+        try:
+            return self.record(base, [*at, near], None)
+        except (OtherSteps, InputError) as fault:
+            odd = fault
+        try:
+            far = {name: 5 * size for name, size in base.items()}
+            return self.record(base, [*at, far], dict(base))
+        except (OtherSteps, InputError):
+            return self.record(base, [at[0]], None, fixed=str(odd))
+
     def run(self, point: Mapping[str, int]) -> Any:
-        key = tuple(point.items())
+        key = self._key(point)
         if key not in self.runs:
-            sizes = {(argument, axis, size): size // self.base[name] * point[name] for argument, axis, size, name in self.axes if name in point}
-            self.runs[key] = _in_child(self.step, self.arguments, sizes, self.capability, self.world)
+            self.runs[key] = self._begin(key)
+        if isinstance(self.runs[key], _Child):
+            self.runs[key] = self.runs[key].answer()
+        if isinstance(self.runs[key], InputError):
+            raise self.runs[key]
         return self.runs[key]
+
+    def _key(self, point: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        return tuple({**self.base, **point}.items())
+
+    def _begin(self, key: tuple[tuple[str, int], ...]) -> _Child:
+        point = dict(key)
+        sizes = {(argument, axis, size): size // self.base[name] * point[name] for argument, axis, size, name in self.axes}
+        return _Child(self.step, self.arguments, sizes, self.capability, self.world)
+
+    def run_all(self, at: Sequence[Mapping[str, int]]) -> None:
+        """As many at a time as there are processors."""
+        wanted = [key for key in dict.fromkeys(map(self._key, at)) if key not in self.runs]
+        width = os.cpu_count() or 1
+        for first in range(0, len(wanted), width):
+            begun = {key: self._begin(key) for key in wanted[first:first + width]}
+            for key, child in begun.items():
+                self.runs[key] = child.answer()
 
     def record(self, base: Mapping[str, int], at: Sequence[Mapping[str, int]], multiples: Mapping[str, int] | None, fixed: str = "") -> dict[str, Any]:
         """`fixed`: why it holds at the sample's sizes alone."""
@@ -170,9 +205,19 @@ class _Recorder:
         sizes = Sizes(list(base) if several else [], at if several else [{}])
         one = merged([self.run(point) for point in at], sizes)
         world = {"world": list(self.world), "groups": one["groups"], "collectives": [], "late": []} if self.world else {}
-        return {"schema": "plimsoll.record", "version": VERSION if self.world else 1, **world, "torch": torch.__version__, "capability": list(self.capability),
-                "tf32": [_allows(torch.backends.cuda.matmul), _allows(torch.backends.cudnn)],
+        version = RANKS if self.world else 1
+        if self.settings is not None:
+            world["settings"], version = dict(self.settings), SETTINGS
+        return {"schema": "plimsoll.record", "version": version, **world, "torch": torch.__version__, "capability": list(self.capability),
+                "tf32": self._tf32(),
                 "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}
+
+    def _tf32(self) -> list[bool]:
+        import torch
+
+        if (self.settings or {}).get("precision") == ["tf32"]:
+            return [True, True]
+        return [_allows(torch.backends.cuda.matmul), _allows(torch.backends.cudnn)]
 
 
 def _allows(backend: Any) -> bool:
@@ -214,29 +259,32 @@ def _interned(run: Mapping[str, Any]) -> dict[str, Any]:
             "parameters": parameters, "inputs": inputs, **({"collectives": collectives, "late": run["late"]} if run["groups"] else {})}
 
 
-def _in_child(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int],
-              world: tuple[int, int] | None) -> Any:
-    """What run() says, of a copy of this process that ends with it."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            said = _said(step, arguments, sizes, capability, world)
-            with os.fdopen(writing, "wb") as pipe:
-                pipe.write(said)
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    if not said:
-        raise _not_recorded("the process that recorded it ended without a word", "")
-    answer, fault, trace = pickle.loads(said)
-    if fault is not None:
-        raise _not_recorded(fault, trace)
-    return answer
+class _Child:
+    """A copy of this process that says what run() says, and ends."""
+
+    def __init__(self, step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int],
+                 world: tuple[int, int] | None) -> None:
+        self.reading, writing = os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            os.close(self.reading)
+            try:
+                said = _said(step, arguments, sizes, capability, world)
+                with os.fdopen(writing, "wb") as pipe:
+                    pipe.write(said)
+            finally:
+                os._exit(0)
+        os.close(writing)
+
+    def answer(self) -> Any:
+        """Waits for it. An InputError is returned."""
+        with os.fdopen(self.reading, "rb") as pipe:
+            said = pipe.read()
+        os.waitpid(self.child, 0)
+        if not said:
+            return _not_recorded("the process that recorded it ended without a word", "")
+        answer, fault, trace = pickle.loads(said)
+        return answer if fault is None else _not_recorded(fault, trace)
 
 
 def _said(step: Callable[..., Any], arguments: Any, sizes: Mapping[Any, int], capability: tuple[int, int],

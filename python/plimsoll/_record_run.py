@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from ._module_step import ModuleStep
 from ._record_card import means_the_host, pretend, stand_in_for_recurrent_layers
 from ._record_in_place import added_in_place, in_order
 from ._record_known import SHORT, Known
@@ -18,7 +20,7 @@ from ._record_tensors import Held, empty, exchange, held
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
 
-STEPS = 3  # the first makes the optimizer's states, the third is like all that follow
+STEPS = 3  # the first makes the optimizer's states, the third is like all that follow; of a step of ours, which keeps nothing, the second
 
 
 class OnCard(TorchFunctionMode):
@@ -51,7 +53,7 @@ def _is_card(device: Any) -> bool:
 def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]], sizes: Mapping[tuple[Any, ...], int],
         capability: tuple[int, int], world: tuple[int, int] | None = None) -> dict[str, Any]:
     """`sizes`: of (argument, axis) that differ from the sample's. `world`: ranks and which of them this is; then `step` makes the step.
-    For a process of its own."""
+    A ModuleStep is set up here. For a process of its own."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     if world:
@@ -59,6 +61,7 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
 
         _record_world.enter(*world)
     pretend(capability)
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # faults are raised
     gc.disable()  # what cycles hold goes at times that are the collector's own
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     everything, values = held(), Values()
@@ -73,18 +76,35 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     storages.follow_resizes()
     trace = Trace(storages, ModuleStack(names), values, _record_world.Collectives(storages) if world else None)
     stand_in_for_recurrent_layers(trace.note_call)
+    leave_uncompiled(everything.modules, values)
     with mode, trace, OnCard():
-        if world:
+        ours = step if isinstance(step, ModuleStep) else None
+        if ours is not None:
+            step = ours.set_up()
+            everything = Held([], list(ours.module.modules()), list(ours.optimizers))
+            names.clear()
+            names.update((id(module), path) for path, module in ours.module.named_modules())
+            storages.forget()
+        elif world:
             with torch.device("cuda"):  # programs that move what they build would have it there as well
                 step = step()
             everything = held()
             everything.tensors.clear()
             names.update(module_names(everything.modules))
-        recording = Recording(trace, inputs, everything, names)
+        recording = Recording(trace, inputs, everything, names, ours)
         recording.adopt()
-        for number in range(STEPS):
-            recording.run(step, last=number == STEPS - 1)
+        steps = STEPS if ours is None else 2
+        for number in range(steps):
+            recording.run(step, last=number == steps - 1)
     return recording.result()
+
+
+def leave_uncompiled(modules: list[Any], values: Values) -> None:
+    """What torch.compile makes of them runs on a card alone."""
+    compiled = [one for one in modules if type(one).__name__ == "OptimizedModule" or getattr(one, "_compiled_call_impl", None) is not None]
+    if compiled and hasattr(torch.compiler, "set_stance"):
+        torch.compiler.set_stance("force_eager")
+        values.stated.setdefault("torch.compile does not run: the operators are those of the program as it is written")
 
 
 def _resized(inputs: Any, sizes: Mapping[tuple[Any, ...], int], numbers: Mapping[int, Any], known: Known) -> Any:
@@ -124,7 +144,8 @@ def module_names(everything: list[Any]) -> dict[int, str]:
 class Recording:
     """The steady step of a program, and what each storage is to it."""
 
-    def __init__(self, trace: Trace, inputs: Any, everything: Held, names: dict[int, str]) -> None:
+    def __init__(self, trace: Trace, inputs: Any, everything: Held, names: dict[int, str], ours: ModuleStep | None = None) -> None:
+        self.ours = ours
         self.trace, self.storages = trace, trace.storages
         self.args, self.kwargs = inputs
         self.gradients: set[int] = set()
@@ -183,19 +204,21 @@ class Recording:
         events = in_order(events)
         roles = self._roles(owner)
         ended = {number for kind, number, *_ in events if kind == "-"}
-        resident = [number for number in self.before if number not in ended and number in self._belongs(roles)]
+        belongs = self._belongs(roles)
+        resident = [number for number in self.before if number not in ended and number in belongs]
+        stays = set(resident)
         leaving = [number for number in self.before if number in ended]
         born = [number for kind, number, *_ in events if kind == "+"]
         events = [("+", number, "forward", -1) for number in leaving] + events
         events += [("-", number, "update", -1) for number in born if number not in ended]
         at_backward = [at + len(leaving) for at in at_backward]
-        saved, end_of_forward = self._saved(events, at_backward, owner, set(resident) | set(leaving))
+        saved, end_of_forward = self._saved(events, at_backward, owner, stays | set(leaving))
         for number, _ in saved:
             roles.setdefault(number, "feature_map")
         order = {number: at for at, number in enumerate(dict.fromkeys([*resident, *leaving, *born]))}
         return {
             "name": self._name(), "stated": list(self.trace.values.stated), "nodes": list(self.trace.nodes),
-            "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in set(resident), self.storages.streams[number]) for number in order],
+            "storages": [(self.storages.bytes[number], roles.get(number, "temporary"), number in stays, self.storages.streams[number]) for number in order],
             "events": [(kind, order[what] if kind in "+-" else what, phase, node) for kind, what, phase, node in events],
             "saved": [(order[number], node) for number, node in saved], "end_of_forward": end_of_forward,
             "parameters": self._parameters(), "inputs": self._inputs(), "groups": [] if self.trace.collectives is None else self.trace.collectives.rows(),
@@ -217,6 +240,9 @@ class Recording:
         for module in self.modules:
             are("buffer", module._buffers.values())
         are("input", tree_leaves((self.args, self.kwargs)))
+        if self.ours is not None:
+            are("input", self.ours.targets)
+            are("buffer", self.ours.buffers())
         for optimizer in self.optimizers:
             are("parameter", [t for group in optimizer.param_groups for t in group["params"]])
             are("optimizer_state", [t for t in tree_leaves(list(optimizer.state.values())) if isinstance(t, torch.Tensor)])

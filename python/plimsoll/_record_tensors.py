@@ -24,14 +24,15 @@ def held() -> Held:
     import torch
 
     found = Held([], [], [])
+    lists: dict[type, list[Any] | None] = {}
     for thing in gc.get_objects():
         kind = type(thing)
-        if issubclass(kind, torch.Tensor):
-            found.tensors.append(thing)
-        elif issubclass(kind, torch.nn.Module):
-            found.modules.append(thing)
-        elif issubclass(kind, torch.optim.Optimizer):
-            found.optimizers.append(thing)
+        if kind not in lists:
+            lists[kind] = (found.tensors if issubclass(kind, torch.Tensor) else found.modules if issubclass(kind, torch.nn.Module)
+                           else found.optimizers if issubclass(kind, torch.optim.Optimizer) else None)
+        wanted = lists[kind]
+        if wanted is not None:
+            wanted.append(thing)
     return found
 
 

@@ -59,6 +59,11 @@ class Storages:
         self._living[address] = number, weakref.ref(storage, lambda _: self._end(address))
         return number
 
+    def forget(self) -> None:
+        """All that was so far: numbers begin anew."""
+        for table in (self.events, self.bytes, self.streams, self.late, self._living, self._empty):
+            table.clear()
+
     def follow_resizes(self) -> None:
         """Those that no operator makes; and who reads on another stream."""
         resize, storages = torch.UntypedStorage.resize_, self
@@ -139,7 +144,9 @@ class Trace(TorchDispatchMode):
         if self.collectives is not None and self.collectives.note(operator, args, kwargs, result):
             return result
         if self._launches(operator, operands, results):
-            self.note(operator._schema.name.partition("::")[2], operands, results, self._facts(operator, args, kwargs), operator)
+            # Operators over lists return nothing: they write what they are given.
+            written = results or _mutated(operator, args)
+            self.note(operator._schema.name.partition("::")[2], operands, written, self._facts(operator, args, kwargs))
         self._note_sum(operator, args, result)
         return result
 
@@ -179,12 +186,10 @@ class Trace(TorchDispatchMode):
         return {name: value for name, value in given.items() if isinstance(value, (bool, int))
                 or (isinstance(value, (list, tuple)) and value and all(isinstance(one, (bool, int)) for one in value))}
 
-    def note(self, name: str, operands: list[Any], results: list[Any], facts: dict[str, Any], operator: Any = None) -> None:
+    def note(self, name: str, operands: list[Any], results: list[Any], facts: dict[str, Any]) -> None:
         """A call, with the types of what it reads and writes."""
         reads = tuple(type_of(part) for t in operands for part in parts_of(t))
         written = [part for t in results for part in parts_of(t)]
-        if operator is not None and not written:  # foreach operators in place return nothing
-            written = [part for t in _mutated(operator, operands) for part in parts_of(t)]
         key = (name, reads, tuple(type_of(part) for part in written), tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in facts.items())))
         self.storages.events.append(("!", key, self.storages.phase, self.storages.node))
 
@@ -218,15 +223,16 @@ def _makes_something(operator: Any) -> bool:
     return schema.is_mutable or schema.name.startswith(("c10d::", "aten::_local_scalar_dense")) or any("Tensor" in str(result.type) for result in schema.returns)
 
 
-def _mutated(operator: Any, operands: list[Any]) -> list[Any]:
-    return operands[:1] if operator._schema.is_mutable else []
+def _mutated(operator: Any, args: Any) -> list[Any]:
+    written = [value for argument, value in zip(operator._schema.arguments, args) if argument.alias_info is not None and argument.alias_info.is_write]
+    return [leaf for leaf in tree_leaves(written) if isinstance(leaf, torch.Tensor)]
 
 
 def type_of(tensor: Any) -> tuple[Any, ...]:
     """Element type, shape and the order in which it lies: "last" for channels last, "turned" for the last two axes the other way round."""
     shape, strides = tuple(tensor.shape), tensor.stride() if tensor.layout == torch.strided else ()
     layout = ""
-    if len(shape) in (4, 5) and strides and strides[1] == 1 and shape[1] != 1:
+    if len(shape) in (4, 5) and strides and strides[1] == 1 and shape[1] != 1 and any(size != 1 for size in shape[2:]):
         layout = "last"
     elif len(shape) >= 2 and strides and strides[-1] != 1 and strides[-2] == 1:
         layout = "turned"

@@ -149,6 +149,8 @@ class Values:
                 return constant.item()
         no = self._is_no(tensor)
         if tensor.dtype == torch.bool:
+            if not no:
+                self._state("conditions that the step reads hold")
             return not no
         self._state("numbers that the step reads are 1")
         if tensor.dtype.is_complex:

@@ -1,6 +1,7 @@
 """plimsoll.sweep(): arrays of parameters in, an array of records out."""
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._command import flags_of, run, settings_of, text_of
+from ._command import asked, flags_of, recorded_for, run, text_of
 
 _COUNT, _RANGE, _REAL = np.int64, (np.int64, 2), np.float64
 # What a record holds beside its parameters, and where there is no answer.
@@ -45,11 +46,36 @@ def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLik
     and `error`, empty where there is an answer; without one counts are -1.
     """
     swept = {name: _plain(values) for name, values in parameters.items() if _is_swept(values)}
-    given = {**settings_of(model), **parameters}
-    flags = flags_of({name: value for name, value in given.items() if name not in swept})
-    flags += flags_of({"emit": emit, "emit_to": emit_to})
+    trainings = [name for name in swept if name in recorded_for(model)]
+    if trainings:
+        if emit or emit_to or "out" in parameters:
+            raise TypeError(f"one sweep writes files of one training: not of several values of {', '.join(trainings)}")
+        return _table(_of_trainings(model, parameters, swept, trainings))
+    return _table(_records(model, plan, swept, parameters, flags_of({"emit": emit, "emit_to": emit_to})))
+
+
+def _of_trainings(model: Any, parameters: dict[str, Any], swept: dict[str, list[Any]], trainings: list[str]) -> list[dict[str, Any]]:
+    """A sweep for each training that is recorded, in the order of one."""
+    found: dict[tuple[int, ...], dict[str, Any]] = {}
+    others = {name: values for name, values in swept.items() if name not in trainings}
+    places = list(itertools.product(*(range(len(values)) for values in others.values())))
+    for chosen in itertools.product(*(range(len(swept[name])) for name in trainings)):
+        training = {name: swept[name][at] for name, at in zip(trainings, chosen)}
+        records = _records(model, None, others or {"gpu": [parameters.get("gpu", "local")]}, {**parameters, **training}, [])
+        for place, record in zip(places, records):
+            at = dict(zip(trainings, chosen)) | dict(zip(others, place))
+            record["parameters"] = {name: {**record["parameters"], **training}[name] for name in swept}
+            found[tuple(at[name] for name in swept)] = record
+    return [found[place] for place in sorted(found)]
+
+
+def _records(model: Any, plan: Any, swept: dict[str, list[Any]], parameters: dict[str, Any], flags: list[str]) -> list[dict[str, Any]]:
+    """What the command says of each configuration, in the plan's order."""
+    fixed = {name: value for name, value in parameters.items() if name not in swept}
     if model is not None:
-        flags.append(f"--model={text_of(model)}")
+        file, fixed = asked(model, fixed, swept)
+        flags = [*flags, f"--model={file}"]
+    flags = flags_of(fixed) + flags
     with tempfile.TemporaryDirectory() as folder:
         if plan is None:
             plan = Path(folder) / "plan.json"
@@ -58,9 +84,9 @@ def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLik
             raise TypeError(f"the plan says what is swept: not {', '.join(swept)} too")
         said = run("sweep", text_of(plan), *flags, "--json")
     lines = said.output.splitlines()[:-1]  # the last one sums up
-    records = json.loads("[" + ",".join(lines) + "]")
+    records: list[dict[str, Any]] = json.loads("[" + ",".join(lines) + "]")
     records.sort(key=lambda record: record["configuration"])
-    return _table(records)
+    return records
 
 
 def _table(records: list[dict[str, Any]]) -> NDArray[np.void]:

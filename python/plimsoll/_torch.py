@@ -1,329 +1,236 @@
-"""plimsoll.from_torch(): a module of PyTorch as a model, without its weights and with what exporters lose."""
+"""plimsoll.from_torch(): a module of PyTorch as a model, without its weights: its training step, recorded."""
 from __future__ import annotations
 
-import contextlib
-import inspect
+import json
 import os
-import re
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from ._answers import Estimate, MaxBatch
-from ._command import Diagnostic, InputError, PlimsollWarning
-from ._construction import built
+from ._command import Diagnostic, InputError, PlimsollWarning, UsageError, texts_of
+from ._construction import built_on_meta
 from ._folder import folder_of
-from ._marks import Checkpoints, mark, split
+from ._record import Dims, Recorder, StepModel, arguments_of, axes_of, base_of, import_all, why_no_record
+from ._record_sizes import OtherSteps, points
 from ._verbs import estimate, max_batch
 
 if TYPE_CHECKING:
-    import onnx_ir as ir
     import torch
-    from typing_extensions import Unpack
 
-    from ._flags import Flags
-
-Dims = Mapping[int, str]
-
-# Below it a constant keeps its values: shapes, axes and scales are worked out from them.
-_KEPT_BYTES = 1024
+_SMALL = 4          # samples of fewer are made as large: 1 is no size like others
+_USUAL_BATCH = 32   # of questions that name none
 
 
 class TorchModel:
-    """A module's structure, in a file that goes when this does, unless it is saved. `settings` are keywords of every
-    question about it that are not in the file: what the module's own code does, unless the question says otherwise."""
+    """A module, recorded for each training that a question names. `settings` are keywords of every question about it, unless the
+    question says otherwise."""
 
-    def __init__(self, model: ir.Model, settings: Mapping[str, Any] | None = None) -> None:
-        import onnx_ir as ir
+    def __init__(self, module: torch.nn.Module | Callable[[], torch.nn.Module], inputs: Any, dynamic: Mapping[str | int, Dims] | None, via: str | None,
+                 capability: tuple[int, int], settings: Mapping[str, Any]) -> None:
+        self.settings = dict(settings)
+        self._given, self._inputs, self._dynamic, self._via, self._capability = module, inputs, dynamic, via, capability
+        self._built: Any = None
+        self._recorders: dict[str, _ModuleRecorder] = {}
+        self._records: dict[str, StepModel] = {}
+        self._graph: Path | None = None
+        self._graph_settings: dict[str, Any] = {}
+        self._folder = folder_of(self)
+        if via != "onnx":
+            self._try()
+        if self._via == "onnx":
+            self._exported()
+            self.settings = {**self._graph_settings, **self.settings}
 
-        self.settings = dict(settings or {})
-        self.path = Path(folder_of(self)) / "model.onnx"
-        ir.save(model, self.path)
+    @property
+    def path(self) -> Path:
+        """The file that answers questions without settings of their own; it goes when this does, unless it is saved."""
+        return Path(self.answering(self.settings)[0])
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """As an ONNX file without weights."""
-        Path(path).write_bytes(self.path.read_bytes())
+    def save(self, path: str | os.PathLike[str], **settings: Any) -> None:
+        """Without weights: as an ONNX file, or as a record for one training where its name ends with .plimsoll.json.gz."""
+        recorded = os.fspath(path).endswith(".plimsoll.json.gz")
+        Path(path).write_bytes((Path(self.answering({**self.settings, **settings})[0]) if recorded else self._exported()).read_bytes())
 
-    def estimate(self, **flags: Unpack[Flags]) -> Estimate:
+    def estimate(self, **flags: Any) -> Estimate:
         return estimate(self, **flags)
 
     def max_batch(self, **flags: Any) -> MaxBatch:
         return max_batch(self, **flags)
 
+    def sweep(self, **parameters: Any) -> Any:
+        """As plimsoll.sweep() of this model: `sweep(batch=[8, 16], gpu=["t4", "l4"])`."""
+        from ._sweep import sweep
+
+        return sweep(self, **parameters)
+
+    def answering(self, given: Mapping[str, Any], swept: Mapping[str, Iterable[Any]] | None = None) -> tuple[str, dict[str, Any]]:
+        """(file, keywords) that a question with these keywords is for, where `swept` are those that take several values in turn."""
+        if self._via != "onnx":
+            from ._module_step import beyond
+
+            one_by_one = [{name: value} for name, values in (swept or {}).items() for value in values]
+            other = next(filter(None, map(beyond, [given, *one_by_one])), "")
+            if not other:
+                return os.fspath(self._recorded(given)), dict(given)
+            said = f"{other}= is no step that from_torch records"
+            if self._via == "record":
+                raise UsageError([Diagnostic("E293", "error", said, help="give from_step a step that does it, or from_torch via='onnx'")])
+            warnings.warn(f"{said}: the module's graph answers, by torch.export", PlimsollWarning, stacklevel=4)
+        return os.fspath(self._exported()), {**self._graph_settings, **given}
+
+    @property
+    def recorded_for(self) -> frozenset[str]:
+        """Keywords for whose values a record of its own is made."""
+        from ._module_step import OF_THE_STEP
+
+        return frozenset() if self._via == "onnx" else OF_THE_STEP
+
+    def _module(self) -> torch.nn.Module:
+        import torch
+
+        if self._built is None:
+            given: Any = self._given
+            made = given if isinstance(given, torch.nn.Module) else built_on_meta(given)
+            self._built = made._orig_mod if isinstance(made, torch._dynamo.OptimizedModule) else made
+        built: torch.nn.Module = self._built
+        return built
+
+    def _try(self) -> None:
+        """One run: what fails is raised here, unless the graph answers."""
+        why: Exception | str = why_no_record()
+        if not why:
+            try:
+                self._recorder(self.settings).run_at_first()
+                return
+            except InputError as fault:
+                why = fault
+        if self._via == "record":
+            raise why if isinstance(why, InputError) else InputError([Diagnostic("E292", "error", f"no step is recorded: {why}")])
+        try:
+            self._exported()
+        except InputError as fault:
+            raise (why if isinstance(why, InputError) else fault) from fault
+        warnings.warn(f"no step of the module is recorded, its graph answers, by torch.export: {why}", PlimsollWarning, stacklevel=4)
+        self._via = "onnx"
+
+    def _recorder(self, settings: Mapping[str, Any]) -> _ModuleRecorder:
+        from ._module_step import OF_THE_STEP, ModuleStep, arguments_for
+
+        texts = {name: texts_of(name, settings[name]) for name in sorted(OF_THE_STEP) if settings.get(name) not in (None, False)}
+        key = json.dumps(texts)
+        if key not in self._recorders:
+            module = self._module()
+            import_all()
+            arguments = arguments_of(self._inputs)
+            axes = axes_of(arguments, _by_place(module, arguments, self._dynamic))
+            step: Any = ModuleStep(module, {name: settings[name] for name in texts})
+            self._recorders[key] = _ModuleRecorder(step, arguments_for(settings, arguments), axes, self._capability, None, texts)
+        return self._recorders[key]
+
+    def _recorded(self, settings: Mapping[str, Any]) -> StepModel:
+        recorder = self._recorder(settings)
+        key = json.dumps(recorder.settings)
+        if key not in self._records:
+            record, fixed = recorder.whole()
+            if fixed:
+                warnings.warn(f"the module fixes {', '.join(sorted(fixed))}: the model keeps the size that the inputs have",
+                              PlimsollWarning, stacklevel=5)
+            self._records[key] = StepModel(record)
+        return self._records[key]
+
+    def _exported(self) -> Path:
+        if self._graph is None:
+            import onnx_ir as ir
+
+            from ._export import exported
+
+            model, self._graph_settings = exported(self._given, self._inputs, self._dynamic)
+            self._graph = Path(self._folder) / "model.onnx"
+            ir.save(model, self._graph)
+        return self._graph
+
+
+def _by_place(module: torch.nn.Module, arguments: Any, dynamic: Mapping[str | int, Dims] | None) -> Mapping[str | int, Dims] | None:
+    """Arguments that are given by order are named by order too."""
+    import inspect
+
+    if dynamic is None:
+        return None
+    args, kwargs = arguments
+    names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+    unknown = [str(key) for key in dynamic if key not in names and key not in kwargs and key not in range(len(args))]
+    if unknown:
+        raise ValueError(f"dynamic names {', '.join(unknown)}; inputs are {', '.join(names)}")
+    return {names.index(key) if key in names[:len(args)] else key: dims for key, dims in dynamic.items()}
+
+
+class _ModuleRecorder(Recorder):
+    """What is found of a module does not depend on the size of the sample."""
+
+    def _wide(self) -> dict[str, int]:
+        return {name: max(size, _SMALL) for name, size in self.base.items()}
+
+    def run_at_first(self) -> None:
+        try:
+            self.run(self._wide())
+        except InputError:
+            self.run(self.base)
+
+    def whole(self) -> tuple[dict[str, Any], set[str]]:
+        """The record, and names of sizes that do not change in it."""
+        if not self.base:
+            sample = base_of(axes_of(self.arguments, None))
+            return self.record(sample, [{}], None, fixed="no size is named that may change"), set()
+        wide = self._wide()
+        record = self._at_all_sizes(wide)
+        fixed: set[str] = set()
+        if record is None and len(wide) > 1:
+            free = {name: size for name, size in wide.items() if self._at_all_sizes({name: size})}
+            record = self._at_all_sizes(free) if free else None
+            fixed = set(wide) - set(free)
+        if record is None:
+            record, fixed = self.recorded(self.base), set()
+            if record["fixed"]:
+                return record, set(self.base)
+        elif "batch" in record["symbols"]:
+            record["symbols"]["batch"] = _USUAL_BATCH
+        return record, fixed
+
+    def _at_all_sizes(self, base: Mapping[str, int]) -> dict[str, Any] | None:
+        at = [*points(base), {name: size + 1 for name, size in base.items()}]
+        self.run_all(at)
+        try:
+            return self.record(base, at, None)
+        except (OtherSteps, InputError):
+            return None
+
 
 def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module],
                inputs: torch.Tensor | Sequence[Any] | Mapping[str, Any],
-               dynamic: Mapping[str | int, Dims] | None = None) -> TorchModel:
+               dynamic: Mapping[str | int, Dims] | None = None, *, via: str | None = None,
+               capability: tuple[int, int] = (8, 0), **settings: Any) -> TorchModel:
     """The module as it trains now: its mode, what is frozen, its dropout and batch norms are taken as they are.
 
         model = plimsoll.from_torch(net, (images,))
-        model = plimsoll.from_torch(lambda: LlamaForCausalLM(config), {"input_ids": ids},
-                                    dynamic={"input_ids": {0: "batch", 1: "sequence"}})
+        model = plimsoll.from_torch(lambda: LlamaForCausalLM(config), {"input_ids": ids, "labels": ids},
+                                    dynamic={"input_ids": {0: "batch", 1: "sequence"}, "labels": {0: "batch", 1: "sequence"}})
+        model.estimate(gpu="a100", optimizer="adamw", precision="amp-bf16")
 
+    Its step is recorded as from_step() records any: forward, the loss that it returns or that the question names, backward, the update
+    that the question names; anew for each training that is asked for, so that the module may not change in between. `settings` are
+    keywords of all questions.
     A factory is called where tensors have no data, so that the largest network fits. `inputs` are those of forward(),
-    by order or by name. `dynamic` names sizes that may change, by input and axis; without it the first axis of every
-    input is the batch. Needs torch 2.6 or later, onnx and onnxscript; weights are neither read nor written.
-    Any size of sample will do. A warning names sizes that the module fixes; an InputError says what PyTorch does not export.
+    by order or by name, of any size. `dynamic` names sizes that may change, by input and axis; without it the first axis of every
+    input is the batch. `capability` is the pretended card's.
+    `via="onnx"` asks the graph that torch.export sees (torch 2.6 or later, onnx and onnxscript), as is done where PyTorch cannot record or
+    a question names what no step of one card does; `via="record"` never. A warning says so, and names sizes that the module fixes;
+    an InputError (E292, E291) says what PyTorch does not run.
     """
-    import torch
-
-    args, kwargs = _arguments(inputs)
-    if isinstance(module_or_factory, torch.nn.Module):
-        module, mode = module_or_factory, None
-    else:
-        module, mode = built(module_or_factory)
-    settings: dict[str, Any] = {}
-    if isinstance(module, torch._dynamo.OptimizedModule):
-        module, settings["compile"] = module._orig_mod, True
-    order = list(inspect.signature(module.forward).parameters)
-    kwargs = dict(sorted(kwargs.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
-    axes = _axes_of_inputs(module, args, kwargs, dynamic)
-    args, kwargs = _without_ones((args, kwargs), axes)
-    bind = inspect.signature(module.forward).bind
-    named = dict(bind(*axes[0], **axes[1]).arguments)
-    if mode:
-        args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
-    _know_caches()
-    checkpoints = Checkpoints(module)
-    with _masks_as_eager(), checkpoints.listening():
-        program = _exported(module, args, kwargs, named)
-    fixed = _fixed_sizes(program, list(_axes_by_tensor((args, kwargs), axes)))
-    if fixed:
-        warnings.warn(f"the module fixes {', '.join(sorted(fixed))}: the model keeps the size that the inputs have", PlimsollWarning, stacklevel=2)
-        named = _without(named, fixed)
-    mark(program)
-    again = checkpoints.path()
-    if again:
-        settings["checkpoint"] = again
-    elif again is not None:
-        warnings.warn("what the module computes again in its backward pass is no list of its modules: it is counted as kept",
-                      PlimsollWarning, stacklevel=2)
-    try:
-        model = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False, dynamic_shapes=named).model
-    except Exception as fault:
-        raise _not_exported("torch.onnx.export", fault) from fault
-    _name_caches(model.graph, program)
-    _write_state(model.graph, module)
-    _clean(model.graph)
-    return TorchModel(model, settings)
-
-
-def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    import torch
-
-    if isinstance(inputs, torch.Tensor):
-        return (inputs,), {}
-    return ((), dict(inputs)) if isinstance(inputs, Mapping) else (tuple(inputs), {})
-
-
-def _axes_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any],
-                    dynamic: Mapping[str | int, Dims] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """For each argument of forward(), in its structure, the names of axes that may change."""
-    import torch
-
-    names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
-    asked = dict(dynamic or {})
-    unknown = [str(key) for key in asked if key not in names and key not in range(len(args))]
-    if unknown:
-        raise ValueError(f"dynamic names {', '.join(unknown)}; inputs are {', '.join(names)}")
-
-    def axes_of(value: Any, key: str | int) -> Any:
-        if isinstance(value, torch.Tensor):
-            axes = {0: "batch"} if dynamic is None else dict(asked.get(key, {}))
-            return axes if axes and value.dim() else None
-        if isinstance(value, Mapping):
-            return {name: axes_of(one, key) for name, one in value.items()}
-        return tuple(axes_of(one, key) for one in value) if isinstance(value, (list, tuple)) else None
-
-    by_order = tuple(axes_of(value, at if at in asked else names[min(at, len(names) - 1)]) for at, value in enumerate(args))
-    return by_order, {name: axes_of(value, name) for name, value in kwargs.items()}
-
-
-def _without_ones(value: Any, axes: Any) -> Any:
-    """Sizes of 1 that may change become 2: torch.export takes a 1 for a size that never changes."""
-    import torch
-
-    if axes is None:
-        return value
-    if isinstance(value, torch.Tensor):
-        for axis in axes:
-            value = value.repeat_interleave(2, axis) if value.shape[axis] == 1 else value
-        return value
-    if isinstance(value, Mapping):
-        return {name: _without_ones(one, axes[name]) for name, one in value.items()}
-    parts = [_without_ones(one, of) for one, of in zip(value, axes)]
-    return tuple(parts) if isinstance(value, tuple) else parts
-
-
-def _exported(module: torch.nn.Module, args: Any, kwargs: Any, named: Any) -> torch.export.ExportedProgram:
-    import torch
-
-    def export(hint: Any) -> torch.export.ExportedProgram:
-        return torch.export.export(module, args, kwargs, dynamic_shapes=_with_dims(named, hint), strict=False)
-
-    with contextlib.suppress(Exception):  # a size that the module fixes, or what the second try tells
-        return export(torch.export.Dim.DYNAMIC)
-    try:
-        return export(torch.export.Dim.AUTO)
-    except Exception as fault:
-        raise _not_exported("torch.export", fault) from fault
-
-
-def _not_exported(what: str, fault: Exception) -> InputError:
-    lines = _plain(str(fault)).strip().splitlines() or [""]
-    return InputError([Diagnostic("E291", "error", f"{what} does not take this module: {type(fault).__name__}: {lines[0]}",
-                                  help="its own words are the cause of this exception; export to ONNX with dynamo=False, or write a config")])
-
-
-def _plain(text: str) -> str:
-    """Without a terminal's colours."""
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def _with_dims(named: Any, hint: Any) -> Any:
-    """The same for torch.export, which finds out within which limits a dimension may change."""
-    if isinstance(named, str):
-        return hint
-    if isinstance(named, dict):
-        return {key: _with_dims(one, hint) for key, one in named.items()}
-    return tuple(_with_dims(one, hint) for one in named) if isinstance(named, tuple) else named
-
-
-def _axes_by_tensor(value: Any, axes: Any) -> Iterator[Dims]:
-    """The named axes of each tensor, in the order in which torch.export takes inputs."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        yield axes or {}
-    elif isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _axes_by_tensor(one, axes[name])
-    elif isinstance(value, (list, tuple)):
-        for one, of in zip(value, axes):
-            yield from _axes_by_tensor(one, of)
-
-
-def _fixed_sizes(program: torch.export.ExportedProgram, axes: Sequence[Dims]) -> set[str]:
-    """Names of sizes that were to change and that the module fixes."""
-    import torch
-    from torch.fx.experimental.symbolic_shapes import is_concrete_int
-
-    asked = program.graph_signature.user_inputs
-    inputs = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in asked]
-    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-    return {name for value, named in zip(tensors, axes) for axis, name in named.items() if is_concrete_int(value.shape[axis])}
-
-
-def _without(named: Any, names: Set[str]) -> Any:
-    if isinstance(named, tuple):
-        return tuple(_without(one, names) for one in named)
-    if not isinstance(named, dict):
-        return named
-    return {key: _without(one, names) for key, one in named.items() if not isinstance(one, str) or one not in names} or None
-
-
-def _masks_as_eager() -> contextlib.AbstractContextManager[Any]:
-    """Hugging Face leaves out masks that hide nothing, but where it sees an exporter, whose file others may pad for."""
-    masking = sys.modules.get("transformers.masking_utils")
-    if not hasattr(masking, "is_torchdynamo_exporting"):
-        return contextlib.nullcontext()
-    return mock.patch.object(masking, "is_torchdynamo_exporting", lambda: False)
-
-
-def _know_caches() -> None:
-    """PyTorch's exporter is told what a cache of keys and values holds, which Hugging Face's models return."""
-    if "transformers" not in sys.modules:
-        return
-    with contextlib.suppress(ImportError, ValueError):  # an older transformers; a type that is known already
-        from transformers.integrations.executorch import register_dynamic_cache_export_support
-
-        register_dynamic_cache_export_support()
-
-
-def _name_caches(graph: ir.Graph, program: torch.export.ExportedProgram) -> None:
-    """Keys and values that are returned beside the prediction are called so: no loss is taken of them."""
-    import onnx_ir as ir
-
-    whole = program.call_spec.out_spec
-    if whole is None or whole.num_leaves != len(graph.outputs):
-        return
-    for number, at in enumerate(_leaves_of_caches(whole, 0)):
-        value = graph.outputs[at]
-        name = f"past_key_values.{number}"
-        node = ir.node("Identity", [value], outputs=[ir.Value(name=name, type=value.type, shape=value.shape)])
-        graph.append(node)
-        graph.outputs[at] = node.outputs[0]
-
-
-def _leaves_of_caches(spec: Any, first: int) -> Iterator[int]:
-    if str(getattr(spec.type, "__name__", "")).endswith("Cache"):
-        yield from range(first, first + spec.num_leaves)
-        return
-    for child in spec.children() if callable(getattr(spec, "children", None)) else spec.children_specs:
-        yield from _leaves_of_caches(child, first)
-        first += child.num_leaves
-
-
-_TRACE = "pkg.torch.onnx.stack_trace"
-
-
-def _clean(graph: ir.Graph) -> None:
-    """Nodes keep what Plimsoll reads: modules, source lines without this machine's folders, marks."""
-    for node in graph.all_nodes():
-        properties = node.metadata_props
-        trace, marks = split(properties.pop(_TRACE, ""))
-        if trace:
-            properties[_TRACE] = re.sub(r'File "[^"]*/', 'File "', trace)
-        # The last of the nodes that a call became has its name, those before it are numbered values.
-        numbered = str(node.outputs[0].name).startswith("val_")
-        properties.update({f"plimsoll.{mark}": "1" for mark in marks if mark != "in_place" or not numbered})
-        properties.pop("pkg.torch.onnx.fx_node", None)
-
-
-def _write_state(graph: ir.Graph, module: torch.nn.Module) -> None:
-    """All that the module holds, each tensor once: exporters leave out what nothing reads."""
-    import json
-
-    import onnx_ir as ir
-    import torch
-    from torch.onnx._internal.exporter._core import torch_dtype_to_onnx_dtype
-
-    first: dict[int, str] = {}
-    state: dict[str, list[str]] = {"parameters": [], "frozen": [], "buffers": []}
-    named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    for name, tensor in named:
-        held = graph.initializers.get(name)
-        if id(tensor) in first:  # tied
-            if held is not None:
-                ir.convenience.replace_all_uses_with(held, graph.initializers[first[id(tensor)]])
-                del graph.initializers[name]
-            continue
-        first[id(tensor)] = name
-        parameter = isinstance(tensor, torch.nn.Parameter)
-        state["parameters" if parameter else "buffers"].append(name)
-        if parameter and not tensor.requires_grad:
-            state["frozen"].append(name)
-        if held is None:
-            held = ir.Value(name=name, type=ir.TensorType(torch_dtype_to_onnx_dtype(tensor.dtype)))
-        shape = ir.Shape(tensor.shape)
-        size = tensor.numel() * tensor.element_size()
-        held.shape = shape
-        held.const_value = ir.ExternalTensor("weights", 0, size, held.dtype, shape=shape, name=name)
-        graph.initializers[name] = held
-    for node in graph.all_nodes():  # a value of a parameter's name: t of x.t()
-        for value in node.outputs:
-            if value.name in graph.initializers:
-                value.name += "_value"
-    for superseded in [key for key in graph.metadata_props if key.startswith("pkg.torch.export.")]:
-        del graph.metadata_props[superseded]
-    graph.metadata_props["plimsoll.state"] = json.dumps(state, separators=(",", ":"))
-    for name, value in graph.initializers.items():
-        constant = value.const_value
-        if name not in first.values() and constant is not None and constant.nbytes > _KEPT_BYTES:
-            value.const_value = ir.ExternalTensor("weights", 0, constant.nbytes, constant.dtype, shape=constant.shape, name=name)
+    if via not in (None, "record", "onnx"):
+        raise ValueError(f"via={via!r} is none of 'record' and 'onnx'")
+    return TorchModel(module_or_factory, inputs, dynamic, via, capability, settings)

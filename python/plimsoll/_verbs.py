@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from ._answers import Comparison, Estimate, MaxBatch
-from ._command import flags_of, known, run, settings_of, text_of
+from ._command import asked, flags_of, known, run, settings_of, text_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -23,7 +23,8 @@ def estimate(model: Model, *, ask_cudnn: bool = False, **flags: Unpack[Flags]) -
 
     Keywords are the flags of `plimsoll estimate`: `dim={"sequence": 512}`, `freeze=["backbone.*"]`, `compile=True`.
     """
-    arguments = ["estimate", text_of(model), *flags_of({**settings_of(model), **known(flags), "ask_cudnn": ask_cudnn}), "--json"]
+    file, given = asked(model, known(flags))
+    arguments = ["estimate", file, *flags_of({**given, "ask_cudnn": ask_cudnn}), "--json"]
     return Estimate(arguments, run(*arguments), model)
 
 
@@ -31,16 +32,18 @@ def max_batch(model: Model, *, vary: str | None = None, multiple: int | None = N
               confidence: float | None = None, **flags: Unpack[Flags]) -> MaxBatch:
     """The largest batch that fits safely, or with `vary` the largest image or dimension."""
     own = {"vary": vary, "multiple": multiple, "max": max, "confidence": confidence}
-    arguments = ["max-batch", text_of(model), *flags_of({**settings_of(model), **known(flags), **own}), "--json"]
+    file, given = asked(model, known(flags))
+    arguments = ["max-batch", file, *flags_of({**given, **own}), "--json"]
     return MaxBatch(arguments, run(*arguments), model)
 
 
 def compare(models: Model | Sequence[Model], *, price: dict[str, float] | None = None,
             **flags: Unpack[Flags]) -> Comparison:
     """One or more models on one or more GPUs, `gpu=["t4", "l4"]`: a sequence of estimates, models first."""
-    names = [text_of(model) for model in ([models] if isinstance(models, (str, os.PathLike)) else models)]
+    several = [models] if isinstance(models, (str, os.PathLike)) else models
     gpu = flags.pop("gpu", "local")
     gpus = [text_of(gpu)] if isinstance(gpu, (str, os.PathLike)) else [text_of(one) for one in gpu]
+    names = [asked(model, known(flags))[0] for model in several]
     shared = flags_of({**settings_of(models), **known(flags)})
     arguments = ["compare", *names, *flags_of({"gpu": gpus, "price": price}), *shared, "--json"]
     each = [["estimate", name, f"--gpu={one}", *shared, "--json"] for name in names for one in gpus]

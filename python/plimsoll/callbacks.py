@@ -63,7 +63,7 @@ class Check:
         given = {name: value for name, value in kwargs.items() if isinstance(value, torch.Tensor) and name != "labels"}
         device = next(module.parameters()).device.type
         with torch.autocast(device, enabled=False):  # a file of single precision: casts are --precision's
-            self._model = from_torch(_main_output_of(module), given or args, self._dynamic)
+            self._model = from_torch(_main_output_of(module), given or args, self._dynamic, via="onnx")
         first = [value for value in (*args, *given.values()) if isinstance(value, torch.Tensor)][0]
         self.estimate = ask(self._model, **{"batch": first.shape[0], **self._flags})
         if self._stop and self.estimate.verdict == "does_not_fit":

@@ -48,7 +48,7 @@ def write(out, spec, batch, mode, training):
     work.model.train(mode != "inference")
     Recipe(training=training).freeze(work.model)
     dynamic = {at: work.symbols[name] for at, name in enumerate(work.inputs)}
-    model = plimsoll.from_torch(work.model, tuple(work.inputs.values()), dynamic)
+    model = plimsoll.from_torch(work.model, tuple(work.inputs.values()), dynamic, via="onnx")
     # By the oracle, in a process of its own: PyTorch must find the pretended GPU when it is imported.
     command = [sys.executable, HERE / "memory_oracle.py", spec, "--batch", str(batch), "--optimizer", mode, f"--training={training}"]
     figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -70,7 +70,7 @@ class Callbacks(unittest.TestCase):
                    "lightning.pytorch": types.SimpleNamespace(Callback=object), "transformers": types.SimpleNamespace(TrainerCallback=object)}
         self.enterContext(mock.patch.dict(sys.modules, modules))
         self.asked = []
-        self.enterContext(mock.patch.object(plimsoll.callbacks, "from_torch", lambda *asked: self.asked.append(asked) or self.file))
+        self.enterContext(mock.patch.object(plimsoll.callbacks, "from_torch", lambda *asked, **_: self.asked.append(asked) or self.file))
 
     def test_lightning_checks_before_the_first_step_and_measures(self):
         measured = Path(self.folder) / "run.json"

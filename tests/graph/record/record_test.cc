@@ -107,10 +107,31 @@ TEST_CASE("record: what contradicts itself is refused with its place") {
   CHECK(with("/sizes/0/0", "0") == "E312");    // a divisor
   CHECK(with("/symbols", "{\"batch\": 0}") == "E312");
   CHECK(with("/saved/0", "[2]") == "E281");
-  CHECK(with("/version", "3") == "E330");
+  CHECK(with("/version", "4") == "E330");
+  CHECK(with("/version", "3") == "E306");     // its settings
+  CHECK(with("/settings", "{}") == "E304");   // from version 3 on
   CHECK(with("/world", "[8, 0]") == "E304");  // from version 2 on
   CHECK(with("/schema", "\"plimsoll.plan\"") == "E330");
   CHECK(with("/more", "1") == "E304");
+}
+
+TEST_CASE("record: it may say for which settings it was made") {
+  auto text = record_of_product();
+  text["version"] = 3;
+  text["settings"] = {{"optimizer", {"adamw"}}, {"freeze", {"body.*", "head.*"}}};
+  auto record = read(text);
+  REQUIRE(record);
+  CHECK(record->settings.at("optimizer") == std::vector<std::string>{"adamw"});
+  CHECK(record->settings.at("freeze").size() == 2);
+  CHECK(record->mesh.rank == 0);
+  text["settings"]["optimizer"] = "adamw";
+  CHECK(code_of(text) == "E311");
+  text = record_of_rank();
+  text["version"] = 3;
+  text["settings"] = nlohmann::json::object();
+  record = read(text);
+  REQUIRE(record);
+  CHECK(record->mesh.rank == 3);
 }
 
 TEST_CASE("record: collectives lie along the axes of their groups") {

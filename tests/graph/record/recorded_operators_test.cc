@@ -95,3 +95,42 @@ TEST_CASE("recorded operators: operands that an operator does not take are moved
   }
   CHECK(kernels_of({"mm", {&scalar}, {}, {}}, Phase::kForward, {}).empty());
 }
+
+// As the eager operators have them, whose kernels the models of time were learned with.
+TEST_CASE("recorded operators: what moves is what the operator's kernels move") {
+  const RecordedTensor x = tensor({2, 8, 12, 12}), y = tensor({2, 8, 6, 6}),
+                       at = tensor({2, 8, 6, 6}, DType::kInt64);
+  const std::map<std::string, std::vector<Dim>, std::less<>> windows = {
+      {"kernel_size", {3, 3}}, {"stride", {2, 2}}, {"padding", {1, 1}}};
+  const Kernel pooled = only_kernel({"max_pool2d_with_indices", {&x}, {&y, &at}, windows});
+  CHECK(pooled.written == Dim(4 * 2 * 8 * 36));
+  CHECK(pooled.flop == Dim(2 * 8 * 36 * 9));
+  const Kernel unpooled =
+      only_kernel({"max_pool2d_with_indices_backward", {&y, &x, &at}, {&x}, windows});
+  CHECK(unpooled.read == Dim(2 * 4 * 2 * 8 * 36));
+  CHECK(unpooled.written == Dim(2 * 4 * 2 * 8 * 144));
+
+  const RecordedTensor rows = tensor({64, 16}), ids = tensor({64}, DType::kInt64),
+                       table = tensor({1000, 16});
+  const auto tables =
+      kernels_of({"embedding_dense_backward", {&rows, &ids}, {&table}, {}}, Phase::kBackward, {});
+  REQUIRE(tables.size() == 2);
+  CHECK(tables[0].op == "fill");
+  CHECK(tables[0].read == Dim(0));
+  CHECK(tables[1].written == Dim(4 * 64 * 16));
+
+  const RecordedTensor scores = tensor({64, 1000}), one = tensor({});
+  CHECK(only_kernel({"nll_loss_forward", {&scores, &ids}, {&one, &one}, {}}).read == Dim(8 * 64));
+  CHECK(only_kernel({"nll_loss_backward", {&one, &scores, &ids}, {&scores}, {}}).read == Dim(0));
+  CHECK(only_kernel({"copy_", {&rows, &rows}, {&rows}, {}}).read == Dim(4 * 64 * 16));
+  const RecordedTensor counter = tensor({}, DType::kInt64);
+  CHECK(kernels_of({"add_", {&counter}, {&counter}, {}}, Phase::kForward, {}).empty());
+}
+
+TEST_CASE("recorded operators: a filter of one position lies in no order of its own") {
+  const RecordedTensor x = tensor({2, 8, 12, 12}), y = tensor({2, 16, 12, 12});
+  RecordedTensor w = tensor({16, 8, 1, 1});
+  w.order = MemoryOrder::kChannelsLast;
+  const auto kernels = kernels_of({"convolution", {&x, &w}, {&y}, {}}, Phase::kForward, {});
+  CHECK_FALSE(std::get<ConvProblem<Dim>>(kernels.at(0).problem).channels_last);
+}
