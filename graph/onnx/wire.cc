@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstring>
 
+#include "graph/base/varint.h"
+
 namespace plimsoll::onnx {
 
 namespace {
@@ -17,19 +19,6 @@ constexpr size_t kSmallWindow = size_t{4} << 10;
 constexpr size_t kLargeWindow = size_t{256} << 10;
 // Lengths beyond this are nonsense; below it no sum of offset and length overflows.
 constexpr uint64_t kLargestLength = uint64_t{1} << 62;
-
-// A number in base 128, low digits first, the high bit of a byte for "goes on" (Protocol Buffers,
-// Encoding, Base 128 Varints): how many of `bytes` it takes, or 0 where it does not end in them.
-// What exceeds 64 bits is dropped, as libprotobuf drops it.
-size_t decode_varint(std::span<const std::byte> bytes, uint64_t& value) {
-  value = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const auto byte = std::to_integer<uint64_t>(bytes[i]);
-    value |= (byte & 0x7F) << (7 * i);
-    if (byte < 0x80) return i + 1;
-  }
-  return 0;
-}
 
 }  // namespace
 

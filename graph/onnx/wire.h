@@ -1,7 +1,7 @@
 // The protobuf wire format, read where it lies: a message is a range of bytes of a ByteSource, its
 // fields are visited in order, and what nobody asks for is passed over by seeking. So a model of
-// gigabytes costs what its structure costs. Offsets are 64 bits wide, where
-// libprotobuf's are 32.
+// gigabytes costs what its structure costs. Varints are decoded by protobuf (graph/base/varint.h);
+// offsets are 64 bits wide, where libprotobuf's are 32.
 //
 // Errors stick: after the first one every read says "no more", and the caller asks once.
 //

@@ -16,10 +16,10 @@ constexpr int64_t kSum = 4;    // of what sums are taken in, for 16 and 32 bits
 
 using Rows = RowsProblem<int64_t>;
 
-int64_t element_bytes(const KernelAt& kernel) { return std::max(bits(kernel.dtype), 8) / 8; }
+int64_t element_size(const KernelAt& kernel) { return std::max(bits(kernel.dtype), 8) / 8; }
 
 int64_t embedding(const KernelAt& kernel, const Rows& p, bool bags) {
-  const int64_t row = p.columns * element_bytes(kernel);
+  const int64_t row = p.columns * element_size(kernel);
   if (row < 1) return 0;
   return embedding_backward_scratch(p.rows, kernel.written / row, p.columns, bags);
 }
@@ -34,10 +34,10 @@ int64_t of_index_put(const KernelAt&, const Rows& p, const Device&) {
   return p.rows > 1 ? index_put_scratch(p.rows) : 0;
 }
 int64_t of_sort(const KernelAt& kernel, const Rows& p, const Device&) {
-  return sort_scratch(p.rows, p.columns, element_bytes(kernel));
+  return sort_scratch(p.rows, p.columns, element_size(kernel));
 }
 int64_t of_layer_norm(const KernelAt& kernel, const Rows& p, const Device& device) {
-  return layer_norm_backward_scratch(p.rows, p.columns, element_bytes(kernel), device);
+  return layer_norm_backward_scratch(p.rows, p.columns, element_size(kernel), device);
 }
 int64_t of_column_sum(const KernelAt& kernel, const Rows&, const Device& device) {
   if (kernel.written < 1) return 0;
@@ -47,7 +47,7 @@ int64_t of_column_sum(const KernelAt& kernel, const Rows&, const Device& device)
 // Forward: the result in the products' order, and before its bias is added. Backward: the result's
 // gradient in that order.
 int64_t of_deform_conv(const KernelAt& kernel, const Rows& p, const Device&) {
-  const int64_t columns = deform_conv_columns(p.rows, p.columns * element_bytes(kernel));
+  const int64_t columns = deform_conv_columns(p.rows, p.columns * element_size(kernel));
   return columns + (kernel.pass == Pass::kForward ? 2 * kernel.written : kernel.read);
 }
 int64_t of_foreach_norm(const KernelAt&, const Rows& p, const Device&) {
