@@ -162,7 +162,7 @@ def _choose_as_for_a_card() -> None:
         if "device" in state:
             state["device"] = torch.device("cuda", 0)
     # transformers reads no number where it sees a tensor without values, and keeps masks that a run leaves out.
-    libraries = sys.modules.get("transformers.utils.import_utils")
+    libraries: Any = sys.modules.get("transformers.utils.import_utils")
     if hasattr(libraries, "is_fake_tensor"):
         libraries.is_fake_tensor = lambda _: False
     FakeTensorMode.avoid_device_init = True  # a constant that goes to the card would be copied there

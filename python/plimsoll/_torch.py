@@ -187,7 +187,8 @@ class _ModuleRecorder(Recorder):
             sample = base_of(axes_of(self.arguments, None))
             return self.record(sample, [{}], None, fixed="no size is named that may change"), set()
         wide = self._wide()
-        record, fixed = self._at_sizes(wide, ()), set()
+        record = self._at_sizes(wide, ())
+        fixed: set[str] = set()
         if record is None and len(wide) > 1:
             record, fixed = self._by_name(wide)
         if record is None:
