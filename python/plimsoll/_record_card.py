@@ -161,6 +161,10 @@ def _choose_as_for_a_card() -> None:
         state = getattr(getattr(sys.modules.get("accelerate.state"), name, None), "_shared_state", {})
         if "device" in state:
             state["device"] = torch.device("cuda", 0)
+    # transformers reads no number where it sees a tensor without values, and keeps masks that a run leaves out.
+    libraries: Any = sys.modules.get("transformers.utils.import_utils")
+    if hasattr(libraries, "is_fake_tensor"):
+        libraries.is_fake_tensor = lambda _: False
     FakeTensorMode.avoid_device_init = True  # a constant that goes to the card would be copied there
     FakeTensorMode.__deepcopy__ = lambda mode, memo: mode  # a copied module stays in the mode of its original
 

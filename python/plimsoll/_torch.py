@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,25 +187,31 @@ class _ModuleRecorder(Recorder):
             sample = base_of(axes_of(self.arguments, None))
             return self.record(sample, [{}], None, fixed="no size is named that may change"), set()
         wide = self._wide()
-        record = self._at_all_sizes(wide)
+        record = self._at_sizes(wide, ())
         fixed: set[str] = set()
         if record is None and len(wide) > 1:
-            free = {name: size for name, size in wide.items() if self._at_all_sizes({name: size})}
-            record = self._at_all_sizes(free) if free else None
-            fixed = set(wide) - set(free)
+            record, fixed = self._by_name(wide)
         if record is None:
-            record, fixed = self.recorded(self.base), set()
-            if record["fixed"]:
-                return record, set(self.base)
-        elif "batch" in record["symbols"]:
+            record = self.recorded(self.base)
+            fixed = set(self.base) if record["fixed"] else set()
+        elif "batch" in record["symbols"] and "batch" not in record["multiples"]:
             record["symbols"]["batch"] = _USUAL_BATCH
         return record, fixed
 
-    def _at_all_sizes(self, base: Mapping[str, int]) -> dict[str, Any] | None:
-        at = [*points(base), {name: size + 1 for name, size in base.items()}]
+    def _by_name(self, wide: Mapping[str, int]) -> tuple[dict[str, Any] | None, set[str]]:
+        """Each name by itself: it takes all sizes, multiples of its own, or none."""
+        free = {name for name, size in wide.items() if self._at_sizes({name: size}, ())}
+        multiples = {name for name, size in wide.items() if name not in free and self._at_sizes({name: size}, (name,))}
+        base = {name: size for name, size in wide.items() if name in free | multiples}
+        return self._at_sizes(base, multiples) if base else None, set(wide) - set(base)
+
+    def _at_sizes(self, base: Mapping[str, int], multiples: Collection[str]) -> dict[str, Any] | None:
+        """Nothing where one polynomial does not say what is recorded there, and at one size more."""
+        more = {name: 5 * size if name in multiples else size + 1 for name, size in base.items()}
+        at = [*points(base), more]
         self.run_all(at)
         try:
-            return self.record(base, at, None)
+            return self.record(base, at, {name: base[name] for name in multiples})
         except (OtherSteps, InputError):
             return None
 

@@ -221,6 +221,20 @@ class Records(Ways, unittest.TestCase):
         self.assertEqual(*(model.estimate(gpu="t4", batch=6).live_peak_bytes for model in (inside, outside)))
         self.assertEqual(self.model(Losing(), {"x": x, "more": [x, x]}).estimate(gpu="t4", batch=6).parameters, 36)
 
+    def test_sizes_of_which_some_are_free(self):
+        class Halves(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(8, 4)
+
+            def forward(self, x):
+                return self.linear(x) if x.shape[1] % 6 == 0 else self.linear(x.exp().exp())
+        model = self.model(Halves(), (torch.randn(1, 6, 8),), {0: {0: "batch", 1: "sequence"}})
+        self.assertGreater(model.estimate(gpu="t4", batch=5, dim={"sequence": 18}, loss="sum").device_bytes, 0)
+        with self.assertRaises(plimsoll.InputError) as caught:
+            model.estimate(gpu="t4", batch=5, dim={"sequence": 9}, loss="sum")
+        self.assertEqual(caught.exception.code, "E282")
+
     def test_what_the_backward_pass_computes_again(self):
         plain = answer(self.model(Checkpointed(part=False), (torch.randn(2, 4),)), batch=64)
         part = answer(self.model(Checkpointed(part=True), (torch.randn(2, 4),)), batch=64)
