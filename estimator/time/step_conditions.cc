@@ -92,15 +92,7 @@ LinkRates network_rates(const Platform& platform, const ExchangeGroup& group) {
 void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
   input.devices = platform.gpu_count;
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
-  const Link* link = platform.link ? &*platform.link : nullptr;
-  for (size_t axis = 0; axis < kAxisCount; ++axis) {
-    auto& [group, rates] = input.axes[axis];
-    group = group_along(static_cast<Axis>(axis), mesh, platform.gpu_count / platform.nodes);
-    if (group.per_node * group.nodes == 1) continue;
-    rates = exchange_rates(link, group.per_node, platform.host);
-    rates.card_memory = platform.device.bandwidth.value;
-    if (platform.network) rates.network = network_rates(platform, group);
-  }
+  input.axes = exchange_by_axis(platform, mesh);
 }
 
 // torch/nn/modules/batchnorm.py: a counter beside the two statistics, which no file has.
@@ -124,6 +116,20 @@ ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
   rates.host_sum = host.gradient_sum.value;
   rates.messages = host.messages.value;
   return rates;
+}
+
+ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh) {
+  ExchangeByAxis axes;
+  const Link* link = platform.link ? &*platform.link : nullptr;
+  for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    auto& [group, rates] = axes[axis];
+    group = group_along(static_cast<Axis>(axis), mesh, platform.gpu_count / platform.nodes);
+    if (group.per_node * group.nodes == 1) continue;
+    rates = exchange_rates(link, group.per_node, platform.host);
+    rates.card_memory = platform.device.bandwidth.value;
+    if (platform.network) rates.network = network_rates(platform, group);
+  }
+  return axes;
 }
 
 LoaderKind loader_of(const ProgramRequest& program) {

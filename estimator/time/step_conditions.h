@@ -36,6 +36,9 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
 // the card's own memory.
 ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host);
 
+// Who takes part along each axis of the mesh, and over what.
+ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh);
+
 // What a step copies in and exchanges, at one point after another.
 class StepBytes {
  public:

@@ -9,8 +9,14 @@
 #include "estimator/app/cli/output.h"
 #include "estimator/app/cli/shared_flags.h"
 #include "estimator/app/cli/verb.h"
+#include "estimator/app/cli/work_flags.h"
 #include "estimator/app/report/advice.h"
+#include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/advice.h"
+#include "estimator/app/search/plan_search.h"
+#include "estimator/settings/values.h"
+#include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll::cli {
 namespace {
@@ -18,16 +24,45 @@ namespace {
 struct AdviseFlags {
   SharedFlags shared;
   OutputFlags output;
+  WorkFlags work;
   bool basis = false;
 };
 
-std::string answer_of(const Advice& advice, const OutputFlags& output, bool basis) {
+Table table_of(const Advice& advice) { return remedy_table(advice.stacks); }
+Table table_of(const PlanAdvice& advice) { return plan_table(advice.plans); }
+
+template <class Answer>
+std::string answer_of(const Answer& advice, const OutputFlags& output, bool basis) {
   if (output.json) return to_json(advice);
-  if (const TableForm* form = output.table()) return (remedy_table(advice.stacks).*form->write)();
+  if (const TableForm* form = output.table()) return (table_of(advice).*form->write)();
   return to_text(advice, page_of(output), output.quiet, basis);
 }
 
 bool fits(const Remedy& remedy) { return remedy.verdict == Verdict::kFits; }
+bool any_fits(const Advice& advice) {
+  return fits(advice.today) || std::ranges::any_of(advice.stacks, fits);
+}
+bool any_fits(const PlanAdvice& advice) {
+  return !advice.plans.empty() && advice.plans.front().verdict == Verdict::kFits;
+}
+
+template <class Answer>
+int print_advice(const Result<Answer>& advice, const Request& request, const AdviseFlags& flags) {
+  if (!advice) return report(in_model(advice.error(), request.model));
+  const int status =
+      report(as_strict(in_model(advice->notes.diagnostics, request.model), request.strict));
+  if (status != 0) return status;
+  return print(answer_of(*advice, flags.output, flags.basis), any_fits(*advice) ? 0 : 1);
+}
+
+Result<PlanSearchOptions> search_of(const AdviseFlags& flags) {
+  constexpr int64_t kMostSamples = int64_t{1} << 30;
+  TRY(check_work(flags.work));
+  PlanSearchOptions options{.threads = threads_of(flags.work)};
+  if (const std::string* text = value_of(flags.shared, "global-batch"))
+    options.global_batch = TRY(parse_count(setting("global-batch"), *text, 1, kMostSamples));
+  return options;
+}
 
 int run_advise(const AdviseFlags& flags) {
   auto request = request_with_defaults(flags.shared);
@@ -38,13 +73,16 @@ int run_advise(const AdviseFlags& flags) {
   if (!idle) return report(idle.error());
   std::ranges::move(idle_flags("advise", *request), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
-  const auto advice = advise(*request, *hwdb);
-  if (!advice) return report(in_model(advice.error(), request->model));
-  const int status =
-      report(as_strict(in_model(advice->notes.diagnostics, request->model), request->strict));
-  if (status != 0) return status;
-  const bool helps = fits(advice->today) || std::ranges::any_of(advice->stacks, fits);
-  return print(answer_of(*advice, flags.output, flags.basis), helps ? 0 : 1);
+  const auto search = search_of(flags);
+  if (!search) return report(search.error());
+  if (shares_training(*request))
+    return print_advice(advise_plans(*request, *hwdb, *search), *request, flags);
+  if (search->global_batch) {
+    return report(error("E117", setting("global-batch") + ": it is of several GPUs that train", {},
+                        setting("gpus") + " sets how many")
+                      .value());
+  }
+  return print_advice(advise(*request, *hwdb), *request, flags);
 }
 
 }  // namespace
@@ -53,10 +91,13 @@ Verb make_advise(const FlagSet& root) {
   auto flags = std::make_shared<AdviseFlags>();
   FlagSet app = root.add_subcommand(
       "advise",
-      "Combinations of changes that make a step need less memory, the fastest first. Exit status 1 "
-      "where none fits.");
+      "Combinations of changes that make a step need less memory, the fastest first; for several "
+      "GPUs the best plans to share a model. Exit status 1 where none fits.");
   add_shared(app, flags->shared);
+  add_value(app, flags->shared, "global-batch",
+            "samples of an update, of all GPUs [--batch of each GPU]", "N", kVerbGroup);
   add_output(app, flags->output, "as JSON", "combinations");
+  add_threads(app, flags->work);
   app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
       .group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};

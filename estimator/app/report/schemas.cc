@@ -10,6 +10,7 @@
 #include "estimator/app/report/json.h"
 #include "estimator/app/report/lists.h"
 #include "estimator/app/report/measured_run_schema.h"
+#include "estimator/app/report/plan_advice.h"
 #include "estimator/app/report/sweep.h"
 #include "estimator/app/report/trade.h"
 #include "estimator/app/report/transfer.h"
@@ -63,8 +64,9 @@ std::vector<DescribedSchema> described() {
   return {
       {"advise",
        "plimsoll advise --json",
-       "Bytes and nanoseconds are whole numbers.",
-       {any_answer<Advice>("plimsoll.advise")}},
+       "Combinations of changes; for several GPUs that train, plans that share a model. Bytes and "
+       "nanoseconds are whole numbers.",
+       {any_answer<Advice>("plimsoll.advise"), any_answer<PlanAdvice>("plimsoll.advise")}},
       {"compare",
        "plimsoll compare --json",
        "An estimate for each; or of two answers what differs.",

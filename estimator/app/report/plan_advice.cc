@@ -1,0 +1,115 @@
+#include "estimator/app/report/plan_advice.h"
+
+#include <fmt/format.h>
+
+#include "estimator/app/report/answer_notes.h"
+#include "estimator/app/report/headline.h"
+#include "estimator/app/report/human.h"
+#include "estimator/app/report/spelling.h"
+
+namespace plimsoll {
+namespace {
+
+TableCell share_of_step(int64_t part, const PricedPlan& p) {
+  return share_cell(share_of(part, p.step_ns));
+}
+
+std::string head(const PlanAdvice& advice, const Page& page) {
+  const std::string machines =
+      advice.nodes > 1 ? fmt::format(" in {} machines", advice.nodes) : std::string();
+  const std::string where = fmt::format("{} x {}{}", advice.gpus, advice.device_id, machines);
+  if (advice.plans.empty())
+    return fmt::format("{}   no plan of {} keeps less than {}\n",
+                       toned("DOES NOT FIT", Tone::kBad, page), where,
+                       human_bytes(advice.usable_bytes));
+  const PricedPlan& best = advice.plans.front();
+  return fmt::format("{}   {}: peak {} of {}, step {}\n",
+                     toned(headline(best.verdict), tone_of(best.verdict), page), where,
+                     human_bytes(best.device_bytes), human_bytes(advice.usable_bytes),
+                     human_time(best.step_ns));
+}
+
+std::string crossing_text(const Crossing& c) {
+  std::string over = c.link;
+  if (!c.network.empty()) over += (over.empty() ? "" : " and ") + c.network;
+  if (over.empty()) over = "one GPU's memory";
+  return fmt::format("{} {}, over {}: {}.", c.axis, c.ranks, over, c.what);
+}
+
+std::string counts_text(const PlanAdvice& advice) {
+  const PlanCounts& c = advice.counts;
+  std::string text = fmt::format("{} plans for {} samples an update: {} keep more than the GPU has",
+                                 c.considered, advice.global_batch, c.kept_too_much);
+  if (c.refused > 0) text += fmt::format(", {} are refused", c.refused);
+  return text + fmt::format(", {} were compared by single blocks, {} of them estimated.",
+                            c.compared, c.estimated);
+}
+
+std::string nearest_text(const NearestFit& n, const Page& page) {
+  std::string text;
+  if (!n.plan.settings.empty())
+    text += wrapped(fmt::format("Nearest: {} is {} short.", spelled(n.plan.settings),
+                                human_bytes(n.missing_bytes)),
+                    page);
+  if (n.gpus > 0) {
+    const std::string machines = n.nodes > 1 ? fmt::format(" in {} machines", n.nodes) : "";
+    text += wrapped(
+        fmt::format("Fits: {} GPUs{} with {}, peak {}.", n.gpus, machines,
+                    spelled(n.on_more_gpus.settings), human_bytes(n.on_more_gpus.device_bytes)),
+        page);
+  }
+  if (!n.device_id.empty())
+    text += wrapped(
+        fmt::format("Fits: {} with {}, peak {}.", n.device_id, spelled(n.on_other_device.settings),
+                    human_bytes(n.on_other_device.device_bytes)),
+        page);
+  return text;
+}
+
+}  // namespace
+
+Table plan_table(std::span<const PricedPlan> plans) {
+  Table table({{"plan", "flags", Column::kRemark},
+               {"peak", "device_bytes"},
+               {"step", "step_ns"},
+               {"per second", "samples_per_second", Column::kFigure, 2},
+               {"MFU", "mfu", Column::kFigure, 1},
+               {"exchange", "communication_share", Column::kFigure, 3},
+               {"bubble", "bubble_share", Column::kFigure, 3},
+               {"", "verdict", Column::kRemark, 4}});
+  for (const PricedPlan& p : plans) {
+    table.add({{spelled(p.settings)},
+               bytes_cell(p.device_bytes),
+               time_cell(p.step_ns),
+               number_cell(p.samples_per_second),
+               p.mfu ? share_cell(*p.mfu) : TableCell{},
+               share_of_step(p.communication_ns, p),
+               share_of_step(p.bubble_ns, p),
+               {std::string(name(p.verdict))}},
+              tone_of(p.verdict));
+  }
+  return table;
+}
+
+std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool basis) {
+  std::string text = head(advice, page);
+  if (quiet) return text;
+  if (!advice.plans.empty()) {
+    const PricedPlan& best = advice.plans.front();
+    text += "\n" + wrapped(fmt::format("best: {}", spelled(best.settings)), page);
+    if (!advice.reason.empty())
+      text += wrapped(fmt::format("why: {}.", spelled(advice.reason)), page);
+    for (const Crossing& c : advice.crossings) text += wrapped(crossing_text(c), page);
+    text += "\n" + plan_table(advice.plans).text(page, 2);
+  }
+  text += "\n" + wrapped(counts_text(advice), page);
+  for (const auto& [settings, why] : advice.refusals)
+    text += wrapped(fmt::format("refused: {}", spelled(why)), page);
+  if (advice.nearest) text += "\n" + nearest_text(*advice.nearest, page);
+  text += assumed_paragraph(advice.notes, page);
+  return basis ? text + basis_text(advice.notes, page) : text;
+}
+
+std::string to_json(const PlanAdvice& advice) { return answer_text("plimsoll.advise", advice); }
+
+}  // namespace plimsoll

@@ -1,0 +1,202 @@
+#include "estimator/app/search/cluster_plan.h"
+
+#include <algorithm>
+#include <array>
+
+#include "graph/base/setting.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array kShardings = {
+    Sharding{},
+    Sharding{.what = Sharded::kStates},
+    Sharding{.what = Sharded::kGradients},
+    Sharding{.what = Sharded::kWeights},
+    Sharding{.what = Sharded::kWeights, .fsdp = true},
+    Sharding{.what = Sharded::kWeights, .fsdp = true, .keeps_gathered = true},
+    Sharding{.what = Sharded::kWeights, .fsdp = true, .within_node = true}};
+
+constexpr int64_t kLargestMicroBatch = 64, kMostPasses = 4096;
+
+int64_t requested(const Request& request, Axis axis) {
+  return request.parallel.axes[static_cast<size_t>(axis)];
+}
+
+bool is_given(const Request& request, std::string_view name) {
+  return request.given.contains(name);
+}
+
+// Powers of two up to `most`, or the one that is asked for.
+std::vector<int64_t> powers(int64_t most, int64_t fixed = 0) {
+  if (fixed > 0) return {fixed};
+  std::vector<int64_t> all;
+  for (int64_t n = 1; n <= most; n *= 2) all.push_back(n);
+  return all;
+}
+
+class PlanList {
+ public:
+  PlanList(const Request& request, const PlanSpace& space) : request_(request), space_(space) {
+    const bool fixed = is_given(request, "checkpoint") || request.recipe.checkpoint != "none";
+    checkpoints_ = fixed ? std::vector<std::string>{request.recipe.checkpoint}
+                         : std::vector<std::string>{"none", "blocks"};
+    schedules_ = {Schedule::kOneForwardOneBackward, Schedule::kForwardFirst};
+    if (request.parallel.schedule) schedules_ = {*request.parallel.schedule};
+  }
+
+  std::vector<ClusterPlan> all() {
+    for (const int64_t tensor : powers(space_.per_node, requested(request_, Axis::kTensor))) {
+      for (const int64_t stages : stages_with(tensor)) {
+        if (space_.gpus % (tensor * stages) != 0) continue;
+        ClusterPlan plan;
+        plan.block.tensor = tensor;
+        plan.stages = stages;
+        plan.replicas = space_.gpus / (tensor * stages);
+        add_shardings(plan);
+      }
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  std::vector<int64_t> stages_with(int64_t tensor) const {
+    if (const int64_t stages = requested(request_, Axis::kStage); stages > 0) return {stages};
+    std::vector<int64_t> all;
+    for (int64_t n = 1; n <= std::min(space_.blocks, space_.gpus / tensor); ++n) {
+      if (space_.gpus / tensor % n == 0) all.push_back(n);
+    }
+    return all;
+  }
+
+  // Ranks of a group that shares; 0 where the request or the mesh does not have such.
+  int64_t group_of(const Sharding& sharding, const ClusterPlan& plan) const {
+    const ParallelRequest& shared = request_.parallel;
+    const bool shards = sharding.what != Sharded::kNothing;
+    if (!shards) return shared.shards() ? 0 : 1;
+    if (!space_.may_shard || plan.replicas == 1) return 0;
+    if (!sharding.fsdp && plan.stages > 1 && sharding.what > Sharded::kStates) return 0;
+    if (shared.shards() && shared.fsdp != sharding.fsdp) return 0;
+    if (shared.zero) {
+      const bool same = sharding.fsdp ? sharding.keeps_gathered == (*shared.zero == 2)
+                                      : static_cast<Sharded>(*shared.zero) == sharding.what;
+      if (!same) return 0;
+    }
+    if (const int64_t group = requested(request_, Axis::kShard); group > 0)
+      return !sharding.within_node && plan.replicas % group == 0 ? group : 0;
+    if (!sharding.within_node) return plan.replicas;
+    const int64_t group = space_.per_node / plan.block.tensor;
+    return group > 1 && group < plan.replicas && plan.replicas % group == 0 ? group : 0;
+  }
+
+  void add_shardings(ClusterPlan plan) {
+    if (space_.samples % plan.replicas != 0) return;
+    for (const Sharding& sharding : kShardings) {
+      plan.sharding = sharding;
+      plan.group = group_of(sharding, plan);
+      if (plan.group == 0) continue;
+      if (const int64_t ranks = requested(request_, Axis::kData);
+          ranks > 0 && ranks != plan.replicas / (plan.group > 1 ? plan.group : 1))
+        continue;
+      add_blocks(plan);
+    }
+  }
+
+  void add_blocks(ClusterPlan plan) {
+    for (const std::string& checkpoint : checkpoints_) {
+      plan.block.checkpoint = checkpoint;
+      for (const bool parts : {false, true}) {
+        if (parts ? plan.block.tensor == 1 : request_.parallel.sequence_parallel) continue;
+        plan.block.sequence_parallel = parts;
+        add_passes(plan);
+      }
+    }
+  }
+
+  void add_passes(ClusterPlan plan) {
+    const int64_t samples = space_.samples / plan.replicas;
+    const bool fixed = space_.fixed_passes && is_given(request_, "batch");
+    for (const int64_t micro : powers(kLargestMicroBatch, fixed ? *request_.batch : 0)) {
+      if (samples % micro != 0) continue;
+      plan.block.micro_batch = micro;
+      plan.passes = samples / micro;
+      if (plan.passes > kMostPasses || plan.passes < plan.stages) continue;
+      if (space_.fixed_passes && is_given(request_, "accumulate") &&
+          plan.passes != request_.recipe.accumulate)
+        continue;
+      for (const Schedule schedule : schedules_) {
+        plan.schedule = schedule;
+        if (plan.stages > 1 || schedule == schedules_.front()) plans_.push_back(plan);
+      }
+    }
+  }
+
+  const Request& request_;
+  PlanSpace space_;
+  std::vector<std::string> checkpoints_;
+  std::vector<Schedule> schedules_;
+  std::vector<ClusterPlan> plans_;
+};
+
+}  // namespace
+
+int64_t ClusterPlan::in_flight(int64_t stage) const {
+  if (stages == 1) return 1;
+  return schedule == Schedule::kForwardFirst ? passes : std::min(passes, stages - stage);
+}
+
+bool ClusterPlan::same_mesh(const ClusterPlan& other) const {
+  return block.tensor == other.block.tensor && stages == other.stages &&
+         sharding == other.sharding && group == other.group;
+}
+
+std::vector<ClusterPlan> cluster_plans(const Request& request, const PlanSpace& space) {
+  return PlanList(request, space).all();
+}
+
+Request with_plan(Request request, const ClusterPlan& plan) {
+  ParallelRequest& shared = request.parallel;
+  const auto axis = [&](Axis a) -> int64_t& { return shared.axes[static_cast<size_t>(a)]; };
+  shared.axes = {};
+  if (plan.block.tensor > 1) axis(Axis::kTensor) = plan.block.tensor;
+  if (plan.stages > 1) axis(Axis::kStage) = plan.stages;
+  const bool shards = plan.sharding.what != Sharded::kNothing;
+  if (shards && plan.group < plan.replicas) axis(Axis::kShard) = plan.group;
+  shared.fsdp = plan.sharding.fsdp;
+  shared.zero.reset();
+  if (plan.sharding.keeps_gathered) shared.zero = static_cast<int64_t>(Sharded::kGradients);
+  if (shards && !plan.sharding.fsdp) shared.zero = static_cast<int64_t>(plan.sharding.what);
+  shared.sequence_parallel = plan.block.sequence_parallel;
+  shared.schedule = plan.schedule;
+  shared.rank = 0;
+  request.given.erase("rank");
+  request.batch = plan.block.micro_batch;
+  request.recipe.accumulate = plan.passes;
+  request.recipe.checkpoint = plan.block.checkpoint;
+  return request;
+}
+
+std::string settings_of(const ClusterPlan& plan) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view value = {}) {
+    text += (text.empty() ? "" : " ") + setting(name, value);
+  };
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  if (plan.block.tensor > 1) add("tp", number(plan.block.tensor));
+  if (plan.block.sequence_parallel) add("sequence-parallel");
+  if (plan.stages > 1) add("pp", number(plan.stages));
+  if (plan.stages > 1 && plan.schedule == Schedule::kForwardFirst) add("schedule", "gpipe");
+  const bool part = plan.group < plan.replicas;
+  if (plan.sharding.fsdp) add("fsdp", part ? number(plan.group) : "");
+  if (plan.sharding.keeps_gathered) add("zero", "2");
+  if (!plan.sharding.fsdp && plan.sharding.what != Sharded::kNothing) {
+    add("zero", number(static_cast<int64_t>(plan.sharding.what)));
+    if (part) add("zero-group", number(plan.group));
+  }
+  add("batch", number(plan.block.micro_batch));
+  if (plan.passes > 1) add(plan.stages > 1 ? "micro-batches" : "accumulate", number(plan.passes));
+  if (plan.block.checkpoint != "none") add("checkpoint", plan.block.checkpoint);
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,53 @@
+#include "estimator/app/search/crossings.h"
+
+#include <string>
+
+#include "estimator/time/step_conditions.h"
+
+namespace plimsoll {
+namespace {
+
+// By axis, as strategies (graph/parallel/strategies.cc) issue it.
+std::string message_along(Axis axis, const ParallelPlan& plan) {
+  switch (axis) {
+    case Axis::kTensor:
+      return plan.sequence_parallel ? "gathers and scatters feature maps twice a block, each way"
+                                    : "sums feature maps twice a block, each way";
+    case Axis::kShard:
+      if (plan.sharded == Sharded::kWeights)
+        return plan.keeps_gathered ? "gathers weights and scatters gradients once a micro-batch"
+                                   : "gathers weights twice and scatters gradients, a micro-batch";
+      return plan.sharded == Sharded::kGradients
+                 ? "scatters gradients a micro-batch, and gathers weights once an update"
+                 : "scatters gradients and gathers weights once an update";
+    case Axis::kData:
+      return "sums gradients once an update";
+    case Axis::kStage:
+      return "hands feature maps to the next stage and gradients back, a micro-batch";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::vector<Crossing> crossings_of(const Request& request, const Platform& platform) {
+  std::vector<Crossing> crossings;
+  const auto plan = plan_on(request.parallel, request.gpu_count);
+  if (!plan) return crossings;
+  const ExchangeByAxis axes = exchange_by_axis(platform, plan->mesh);
+  for (size_t i = 0; i < kAxisCount; ++i) {
+    const auto axis = static_cast<Axis>(i);
+    if (plan->mesh.extents[i] == 1) continue;
+    const ExchangeGroup& group = axes[i].group;
+    crossings.push_back({.axis = std::string(kAxisNames[i]),
+                         .ranks = plan->mesh.extents[i],
+                         .per_node = group.per_node,
+                         .link = group.per_node > 1 && platform.link ? platform.link->id : "",
+                         .network = group.nodes > 1 && platform.network ? platform.network->id : "",
+                         .what = message_along(axis, *plan)});
+  }
+  return crossings;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,131 @@
+#include "estimator/app/search/plan_outline.h"
+
+#include <algorithm>
+#include <set>
+
+#include "estimator/time/step_conditions.h"
+
+namespace plimsoll {
+namespace {
+
+// As exposed_exchange() has it: a collective beside a step's kernels gets on so much slower.
+constexpr double kOverlapRate = .5;
+
+// DeepSpeed's bucket of 500 million elements, twice (deepspeed/runtime/zero/config.py).
+constexpr int64_t kZeroBuckets = int64_t{2} * 500'000'000 * 2;
+
+std::set<int64_t> kinds_of_stages(int64_t stages) {
+  return {0, std::min<int64_t>(1, stages - 1), stages - 1};
+}
+
+int64_t shared(int64_t bytes, const ClusterPlan& plan, Sharded from) {
+  return plan.sharding.what >= from ? bytes / plan.group : bytes;
+}
+
+// Of one stage.
+int64_t kept_of(const ClusterPlan& plan, const BlockPrice& stage) {
+  return shared(stage.weights, plan, Sharded::kWeights) +
+         shared(stage.gradients, plan, Sharded::kGradients) +
+         shared(stage.states, plan, Sharded::kStates);
+}
+
+// What is whole for a moment of what is sharded: a block that is used and the next one, or all.
+int64_t gathered(const ClusterPlan& plan, const NetworkPrice& price, const BlockPrice& stage) {
+  const bool zero = plan.sharding.what != Sharded::kNothing && !plan.sharding.fsdp;
+  const int64_t buckets = zero ? kZeroBuckets : 0;
+  if (plan.sharding.what != Sharded::kWeights) return buckets;
+  const int64_t weights =
+      plan.sharding.keeps_gathered || price.blocks == 1
+          ? stage.weights
+          : 2 * price.middle.weights + std::max(price.first.weights, price.last.weights);
+  return buckets + weights + price.middle.gradients;
+}
+
+int64_t bytes_of(const ClusterPlan& plan, const NetworkPrice& price, int64_t at) {
+  const BlockPrice stage = price.stage(at, plan.stages);
+  const int64_t kept = kept_of(plan, stage);
+  const int64_t in_pass = plan.in_flight(at) * stage.saved + stage.in_pass;
+  const int64_t in_update = shared(stage.in_update, plan, Sharded::kStates);
+  return price.context_bytes + kept + std::max(in_pass + gathered(plan, price, stage), in_update);
+}
+
+double seconds_of(CollectiveKind kind, int64_t bytes, const GroupExchange& among) {
+  const auto& [group, rates] = among;
+  return collective_seconds(kind, static_cast<double>(bytes), group.per_node, rates.link) +
+         collective_seconds(kind, static_cast<double>(bytes), group.nodes, rates.network);
+}
+
+Mesh mesh_of(const ClusterPlan& plan) {
+  Mesh mesh;
+  mesh.extent(Axis::kTensor) = plan.block.tensor;
+  mesh.extent(Axis::kStage) = plan.stages;
+  mesh.extent(Axis::kShard) = plan.group;
+  mesh.extent(Axis::kData) = plan.replicas / plan.group;
+  return mesh;
+}
+
+// What gradients and sharded weights wait for, beyond what passes hide.
+struct Waiting {
+  double each_pass = 0, update = 0;
+};
+
+Waiting waiting_of(const ClusterPlan& plan, const BlockPrice& stage, const ExchangeByAxis& axes) {
+  const GroupExchange& group = axes[static_cast<size_t>(Axis::kShard)];
+  const GroupExchange& data = axes[static_cast<size_t>(Axis::kData)];
+  const auto beyond = [](double exchange, double work) {
+    return std::max(0.0, exchange - kOverlapRate * work);
+  };
+  const double forward = stage.pass - stage.backward;
+  const double gather = seconds_of(CollectiveKind::kAllGather, stage.weights, group);
+  const double scatter = seconds_of(CollectiveKind::kReduceScatter, stage.gradients, group);
+  const double sum = seconds_of(CollectiveKind::kAllReduce,
+                                shared(stage.gradients, plan, Sharded::kGradients), data);
+  Waiting waits;
+  switch (plan.sharding.what) {
+    case Sharded::kNothing:
+      waits.update = beyond(sum, stage.backward);
+      break;
+    case Sharded::kStates:
+      waits.update = beyond(scatter, stage.backward) + gather + sum;
+      break;
+    case Sharded::kGradients:
+      waits.each_pass = beyond(scatter, stage.backward);
+      waits.update = gather + sum;
+      break;
+    case Sharded::kWeights: {
+      const double again = plan.sharding.keeps_gathered ? 0 : gather;
+      waits.each_pass = beyond(gather, forward) + beyond(again + scatter, stage.backward);
+      waits.update = sum;
+      break;
+    }
+  }
+  return waits;
+}
+
+}  // namespace
+
+int64_t kept_bytes(const ClusterPlan& plan, const NetworkPrice& price) {
+  int64_t most = 0;
+  for (const int64_t at : kinds_of_stages(plan.stages))
+    most = std::max(most, kept_of(plan, price.stage(at, plan.stages)));
+  return price.context_bytes + most;
+}
+
+PlanOutline outline_of(const ClusterPlan& plan, const NetworkPrice& price,
+                       const Platform& platform) {
+  const ExchangeByAxis axes = exchange_by_axis(platform, mesh_of(plan));
+  PlanOutline outline{.kept_bytes = kept_bytes(plan, price)};
+  for (const int64_t at : kinds_of_stages(plan.stages)) {
+    outline.bytes = std::max(outline.bytes, bytes_of(plan, price, at));
+    const BlockPrice stage = price.stage(at, plan.stages);
+    const Waiting waits = waiting_of(plan, stage, axes);
+    const auto turns = static_cast<double>(plan.passes + plan.stages - 1);
+    const auto parts =
+        static_cast<double>(plan.sharding.what == Sharded::kNothing ? 1 : plan.group);
+    outline.seconds = std::max(outline.seconds, turns * (stage.pass + waits.each_pass) +
+                                                    stage.update / parts + waits.update);
+  }
+  return outline;
+}
+
+}  // namespace plimsoll

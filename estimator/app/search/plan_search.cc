@@ -1,0 +1,129 @@
+#include "estimator/app/search/plan_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/app/search/crossings.h"
+#include "estimator/app/search/nearest_fit.h"
+#include "estimator/app/search/priced_plans.h"
+#include "estimator/app/search/unbeaten.h"
+#include "estimator/model/model_source.h"
+#include "estimator/request/find_platform.h"
+#include "graph/base/setting.h"
+#include "graph/base/try.h"
+#include "graph/parallel/unit.h"
+
+namespace plimsoll {
+namespace {
+
+// Repeated blocks that a pipeline's stages can be made of.
+Result<int64_t> blocks_of(const Request& request) {
+  const auto model = TRY(load_model(request));
+  if (model.record || model.config.networks.size() != 1) return 1;
+  const auto units = parallel::units_below(model.config.networks.front().graph, "");
+  return std::max<int64_t>(1, static_cast<int64_t>(units.size()));
+}
+
+PlanSpace space_of(const Request& request, const Platform& platform, const BlockPrices& prices,
+                   const std::optional<int64_t>& global_batch) {
+  const int64_t batch = request.batch.value_or(prices.batch());
+  return {.gpus = request.gpu_count,
+          .per_node = request.gpu_count / request.nodes,
+          .blocks = prices.blocks(),
+          .samples = global_batch.value_or(batch * request.recipe.accumulate * request.gpu_count),
+          .may_shard = platform.framework.shards_since.has_value(),
+          .fixed_passes = global_batch.has_value()};
+}
+
+Result<std::vector<ClusterPlan>> plans_in(const Request& request, const PlanSpace& space) {
+  auto plans = cluster_plans(request, space);
+  if (!plans.empty()) return plans;
+  return error(
+      "E120",
+      fmt::format("no plan shares {} samples of an update evenly between {} GPUs", space.samples,
+                  space.gpus),
+      {},
+      fmt::format("take a multiple of {} samples, or leave axes, batch and passes to the search",
+                  space.gpus));
+}
+
+// Of those that fit, or may, or do not, the ones that no other beats.
+std::vector<EstimatedPlan> best_of(std::vector<EstimatedPlan> all) {
+  if (all.empty()) return all;
+  const auto verdict = [](const EstimatedPlan& e) { return e.priced.verdict; };
+  const Verdict best = verdict(*std::ranges::min_element(all, {}, verdict));
+  std::erase_if(all, [&](const EstimatedPlan& e) { return verdict(e) != best; });
+  std::vector<MemoryAndPace> points;
+  for (const EstimatedPlan& e : all)
+    points.push_back({e.priced.device_bytes, e.priced.samples_per_second});
+  const std::vector<char> leads = pareto_front(points);
+  std::vector<EstimatedPlan> front;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (leads[i]) front.push_back(std::move(all[i]));
+  }
+  return front;
+}
+
+double percent(int64_t part, int64_t whole) {
+  return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+// `all`: what was estimated, the fastest first.
+std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan>& all) {
+  const PricedPlan& p = best.priced;
+  std::string text =
+      fmt::format("of its step {:.0f} % is waiting for exchanges and {:.0f} % for other stages",
+                  percent(p.communication_ns, p.step_ns), percent(p.bubble_ns, p.step_ns));
+  const auto other = std::ranges::find_if(all, [&](const EstimatedPlan& e) {
+    return e.priced.verdict == p.verdict && !e.plan.same_mesh(best.plan);
+  });
+  if (other == all.end()) return text;
+  const PricedPlan& o = other->priced;
+  return text + fmt::format(
+                    "; the next mesh, {}, takes {:.0f} % longer and waits {:.0f} % and "
+                    "{:.0f} %",
+                    o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
+                    percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
+}
+
+}  // namespace
+
+bool shares_training(const Request& request) {
+  return request.gpu_count > 1 && request.recipe.mode == Mode::kTrain && !request.recipe.serve &&
+         request.exchange != kDataParallel && request.exchange != kSplitLayers;
+}
+
+Result<PlanAdvice> advise_plans(const Request& request, const Hwdb& hwdb,
+                                const PlanSearchOptions& options) {
+  const auto platform = TRY(find_platform(hwdb, request, request.devices.front()));
+  const auto blocks = TRY(blocks_of(request));
+  BlockPrices prices(request, hwdb, blocks);
+  TRY(prices.begin({.checkpoint = request.recipe.checkpoint, .micro_batch = 1}));
+  const PlanSpace space = space_of(request, platform, prices, options.global_batch);
+  const auto plans = TRY(plans_in(request, space));
+  PricedPlans search(request, hwdb, platform, prices);
+  const auto all = search.run(plans, {}, options.threads);
+  PlanAdvice advice{.device_id = platform.device.id,
+                    .usable_bytes = platform.usable_bytes,
+                    .gpus = request.gpu_count,
+                    .nodes = request.nodes,
+                    .global_batch = space.samples,
+                    .counts = search.counts(),
+                    .refusals = prices.refusals(),
+                    .notes = {.request = request}};
+  std::vector<EstimatedPlan> best = best_of(all);
+  const bool none = best.empty() || best.front().priced.verdict == Verdict::kDoesNotFit;
+  if (none)
+    advice.nearest = nearest_fit({request, hwdb, platform, prices, space, options.threads}, all);
+  if (best.empty()) return advice;
+  advice.sample_unit = best.front().sample_unit;
+  advice.crossings = crossings_of(with_plan(request, best.front().plan), platform);
+  if (!none) advice.reason = reason_of(best.front(), all);
+  advice.notes = std::move(best.front().notes);
+  std::erase_if(advice.notes.assumed, [](const Assumption& a) { return a.setting == "batch"; });
+  for (EstimatedPlan& plan : best) advice.plans.push_back(std::move(plan.priced));
+  return advice;
+}
+
+}  // namespace plimsoll

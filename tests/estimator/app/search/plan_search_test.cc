@@ -1,0 +1,98 @@
+// From a cluster to its best plans: each is what estimate() says of the request with its settings.
+#include "estimator/app/search/plan_search.h"
+
+#include <doctest/doctest.h>
+
+#include "estimator/app/report/plan_advice.h"
+#include "estimator/app/search/cluster_plan.h"
+#include "tests/support/requests.h"
+
+namespace plimsoll {
+namespace {
+
+// Without tensor parallelism and with recomputation: few plans.
+Request on_two() {
+  Request request = test::request("builtin:gpt2", "rtx-3060", 2);
+  request.dims["sequence"] = 128;
+  request.recipe.optimizer = find_optimizer("adamw");
+  request.recipe.checkpoint = "blocks";
+  request.given = {"checkpoint"};
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 1;
+  request.gpu_count = 2;
+  return request;
+}
+
+PlanAdvice advice_for(const Request& request, std::optional<int64_t> global_batch = {}) {
+  const auto advice = advise_plans(request, test::hwdb(), {.global_batch = global_batch});
+  REQUIRE(advice);
+  return *advice;
+}
+
+}  // namespace
+
+TEST_CASE("plan search: plans that fit, the fastest first, none beaten on both") {
+  const PlanAdvice advice = advice_for(on_two());
+  CHECK(advice.global_batch == 4);
+  const PlanCounts& c = advice.counts;
+  CHECK(c.considered == c.refused + c.kept_too_much + c.compared);
+  CHECK(c.estimated > 0);
+  REQUIRE(!advice.plans.empty());
+  for (size_t i = 0; i < advice.plans.size(); ++i) {
+    const PricedPlan& p = advice.plans[i];
+    CAPTURE(p.settings);
+    CHECK(p.verdict == Verdict::kFits);
+    if (i == 0) continue;
+    CHECK(p.samples_per_second <= advice.plans[i - 1].samples_per_second);
+    CHECK(p.device_bytes < advice.plans[i - 1].device_bytes);
+  }
+  CHECK(!advice.nearest);
+  CHECK(!advice.reason.empty());
+  CHECK(!advice.crossings.empty());
+  SUBCASE("the first is the estimate of its request") {
+    const Estimate e = test::answer(advice.notes.request);
+    CHECK(e.memory.device_bytes == advice.plans.front().device_bytes);
+    CHECK(e.time.step_ns == advice.plans.front().step_ns);
+  }
+  SUBCASE("as many threads as wanted find the same") {
+    const auto again = advise_plans(on_two(), test::hwdb(), {.global_batch = {}, .threads = 2});
+    REQUIRE(again);
+    CHECK(to_json(*again) == to_json(advice));
+  }
+}
+
+TEST_CASE("plan search: where nothing fits, what is short and what would do") {
+  Request request = on_two();
+  request.memory_bytes = int64_t{1} << 30;
+  const PlanAdvice advice = advice_for(request);
+  REQUIRE(advice.nearest);
+  CHECK(advice.plans.empty() == (advice.counts.estimated == 0));
+  CHECK(!advice.nearest->device_id.empty() == (advice.counts.estimated > 0));
+  CHECK(to_text(advice).find("DOES NOT FIT") == 0);
+}
+
+TEST_CASE("plan search: more GPUs of the same card, where they would do") {
+  Request request = on_two();
+  request.memory_bytes = int64_t{2} << 30;
+  const PlanAdvice advice = advice_for(request, 16);
+  if (!advice.nearest) return;
+  if (advice.nearest->gpus > 0) CHECK(advice.nearest->gpus > request.gpu_count);
+}
+
+TEST_CASE("plan search: samples that no plan shares") {
+  Request request = on_two();
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 1;
+  const auto advice = advise_plans(request, test::hwdb(), {.global_batch = 3});
+  REQUIRE(!advice);
+  CHECK(advice.error().front().code == "E120");
+}
+
+TEST_CASE("plan search: of several GPUs that train") {
+  Request request = test::request("builtin:gpt2", "a100-sxm-40gb", 1);
+  CHECK_FALSE(shares_training(request));
+  request.gpu_count = 2;
+  CHECK(shares_training(request));
+  request.recipe.mode = Mode::kInference;
+  CHECK_FALSE(shares_training(request));
+}
+
+}  // namespace plimsoll
