@@ -38,7 +38,7 @@ struct AllocatorBehaviour {
   bool timing_empties_cache = false;  // after the first call of each problem
   // Of libraries, taken at the first matrix product of forward and of backward, for good.
   std::vector<int64_t> library_buffers{};
-  int64_t prefetched_batches = 0;  // that lie on the device beside the one in use
+  int64_t prefetched_batches = 0;  // on the device, without the one in use
   bool python_names = false;       // values live as long as names of the program hold them
   SystemReserve system_reserve{};  // of the card
   bool takes_whole_card = false;

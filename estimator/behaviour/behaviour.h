@@ -14,7 +14,7 @@ struct Behaviour {
   AutogradBehaviour autograd;    // compiling: estimator/model
   LibraryBehaviour library;      // algorithms and their scratch memory: estimator/library
   AllocatorBehaviour allocator;  // what the replay sees: estimator/memory
-  ProcessBehaviour process;      // beside the allocator: estimator/memory
+  ProcessBehaviour process;      // outside the allocator: estimator/memory
   DispatchBehaviour dispatch;    // the host's part of a step: estimator/time
 };
 

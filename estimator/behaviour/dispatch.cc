@@ -8,7 +8,7 @@ DispatchBehaviour dispatch_behaviour(const Platform& platform) {
   return {.framework = framework.framework,
           .costs = costs ? std::optional(*costs) : std::nullopt,
           .adds_bias = !framework.bias_is_operator,
-          .copies_beside_update = framework.copies_beside_update,
+          .copies_during_update = framework.copies_beside_update,
           .pageable_input = framework.input_path == FrameworkProfile::InputPath::kPageable};
 }
 

@@ -29,7 +29,7 @@ struct LibraryBehaviour {
   bool gives_way = false;
   TimeOptions options{};  // how kernels run and are timed
   // Of matrix products that take theirs anew each time, on cards before compute capability 9.0 and
-  // from then on; 0: it is kept (workspace/cublas.h).
+  // from then on; 0: it is kept (cublas.h).
   int64_t product_bytes = 0, product_bytes_hopper = 0;
   int64_t product_scratch(const ComputeCapability& capability) const {
     return capability.major >= 9 ? product_bytes_hopper : product_bytes;

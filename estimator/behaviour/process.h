@@ -1,5 +1,5 @@
-// What a framework's process takes beside its allocator: the context on the card, and memory of the
-// host.
+// What a framework's process takes outside its allocator: the context on the card, and memory of
+// the host.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ProcessBehaviour {
   ContextRow context{};                    // for this card and version of CUDA
   std::optional<ModuleLoading> loading{};  // nothing: neither asked for nor told by the row
   std::string context_basis{};             // which row, and why
-  bool collective_buffers = false;         // NCCL's channels take memory beside the allocator
+  bool collective_buffers = false;         // NCCL's channels take memory outside the allocator
   HostProcess host{};
 };
 

@@ -22,7 +22,7 @@ struct MemoryQuestion {
   const WorkspacePlan& workspaces;
 };
 
-// What the driver shows, and the verdict, without what a report says beside them: all that a search
+// What the driver shows, and the verdict, without what a report adds: all that a search
 // asks. `minimum`: minimum_bytes too. `last`: of device_memory(). E232 for sizes beyond all
 // devices; E902 for a step that frees what it never allocated: a bug of ours.
 Result<MemoryEstimate> plan_device(const MemoryQuestion& of, bool minimum = false,

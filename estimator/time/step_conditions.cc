@@ -37,7 +37,7 @@ StepHabits habits_of(const Platform& platform, const DispatchBehaviour& behaviou
   habits.cell_launch = dispatch->per_operator.value_or(launch).value * slower;
   habits.fixed = (training ? dispatch->per_step : dispatch->per_forward).value * slower;
   habits.per_parameter = training ? dispatch->per_array.value * slower : 0;
-  habits.copies_beside_update = behaviour.copies_beside_update;
+  habits.copies_beside_update = behaviour.copies_during_update;
   habits.gpu_factor = dispatch->gpu_factor;
   habits.per_replica = dispatch->per_replica.value * slower;
   return habits;
