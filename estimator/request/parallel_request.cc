@@ -91,6 +91,8 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   plan.exchanges_last = request.no_sync;
   plan.schedule = request.schedule.value_or(plan.schedule);
   plan.sequence_parallel = request.sequence_parallel;
+  plan.split_loss = request.split_loss.value_or(plan.split_loss);
+  plan.gradient_buffer = request.gradient_buffer.value_or(plan.gradient_buffer);
   for (size_t axis = 0; axis < kAxisCount; ++axis)
     plan.mesh.extents[axis] = std::max<int64_t>(1, request.axes[axis]);
   plan.mesh.extent(Axis::kData) *= rest;

@@ -19,7 +19,9 @@ struct ParallelRequest {
   std::optional<int64_t> zero;             // stage of ZeRO
   bool sequence_parallel = false;          // what tp ranks hold alike is parted along the sequence
   std::optional<Schedule> schedule;        // of a pipeline's micro-batches
-  bool no_sync = false;                    // gradients are exchanged in a step's last pass alone
+  std::optional<SplitLoss> split_loss;     // PyTorch's own where not said
+  std::optional<GradientBuffer> gradient_buffer;  // none where not said
+  bool no_sync = false;  // gradients are exchanged in a step's last pass alone
   int64_t rank = 0;
   bool operator==(const ParallelRequest&) const = default;
 

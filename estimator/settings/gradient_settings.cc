@@ -1,4 +1,7 @@
 // What a training step does to gradients between its backward pass and the update.
+#include <array>
+
+#include "estimator/model/compiled_model.h"
 #include "estimator/settings/acts.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
@@ -11,6 +14,12 @@ namespace plimsoll {
 namespace {
 
 constexpr double kLargestNorm = 1e9;
+
+constexpr std::array<std::string_view, 3> kBuffers = {"none", "as-ready", "after-pass"};
+
+bool keeps_whole_gradients(const SettingScope& s) {
+  return s.model.recipe.parallel.sharded < Sharded::kGradients;
+}
 
 // A norm, or none.
 SettingValue clip_norm() {
@@ -62,6 +71,16 @@ std::span<const SettingRow> gradient_settings() {
        .value = clip_norm(),
        .axis = SweepAxis::kKernels,
        .acts = {updates, "nothing is updated in this mode"}},
+      {.name = "gradient-buffer",
+       .group = kTrainingGroup,
+       .help = "gradients are added to an fp32 buffer: as-ready (Megatron-LM), after-pass "
+               "(nanotron)",
+       .default_text = "none",
+       .value =
+           word_value<kBuffers, 0, &Request::parallel, &ParallelRequest::gradient_buffer>("WHEN"),
+       .acts = {keeps_whole_gradients, "gradients are sharded; with 1, {} shards only states",
+                "zero"},
+       .also = {trains, "inference has no gradients"}},
       {.name = "trainer",
        .group = kTrainingGroup,
        .help = "training program whose defaults apply where no setting is given",

@@ -14,6 +14,7 @@
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"
+#include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 namespace {
@@ -140,6 +141,21 @@ bool splits_operators(const SettingScope& s) {
   return s.model.recipe.parallel.mesh.extent(Axis::kTensor) > 1;
 }
 
+// The loss reads scores of which each rank has some classes.
+bool splits_scores(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  const bool of_scores = recipe.loss == Loss::kCrossEntropy || recipe.loss == Loss::kCausalLm;
+  if (!of_scores || !trains(s) || !splits_operators(s)) return false;
+  const auto split =
+      parallel::place_weights(s.model.graph, s.model.weight_roles, recipe.parallel).split;
+  return std::ranges::any_of(s.model.graph.outputs, [&](TensorId id) {
+    const auto part = split.values.find(id);
+    return part != split.values.end() &&
+           part->second + 1 == s.model.graph.tensors[id].shape->size();
+  });
+}
+
+constexpr std::array<std::string_view, 2> kSplitLosses = {"dtensor", "megatron"};
 constexpr std::array<std::string_view, 2> kSchedules = {"1f1b", "gpipe"};
 
 bool has_stages(const SettingScope& s) {
@@ -208,6 +224,12 @@ constexpr SettingRow kParallelRows[] = {
      .value = on_off_switch<&Request::parallel, &ParallelRequest::sequence_parallel>(),
      .record = {.name = "sequence_parallel"},
      .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
+    {.name = "split-loss",
+     .group = kRunGroup,
+     .help = "loss of scores split by --tp: dtensor (loss_parallel), or megatron (in place)",
+     .default_text = "dtensor",
+     .value = word_value<kSplitLosses, 0, &Request::parallel, &ParallelRequest::split_loss>("NAME"),
+     .acts = {splits_scores, "no scores that a loss reads are split; {} splits a head's", "tp"}},
     {.name = "pp",
      .group = kRunGroup,
      .help = "pipeline parallel: N stages of repeated blocks",

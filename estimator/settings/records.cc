@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/settings/json_texts.h"
+#include "estimator/settings/trainer.h"
 #include "hwdb/measured/keys.h"
 
 namespace plimsoll {
@@ -23,6 +24,17 @@ bool read_row(const SettingRow& row, const JsonValue& written, Request& into) {
   return text->empty() || row.value.read(row, *text, into).has_value();
 }
 
+// What the program that ran does, of what the record leaves open.
+void read_trainer(const MeasuredRun& run, Request& into) {
+  const TrainerRow* trainer = trainer_of(run.framework);
+  if (!trainer) return;
+  for (const TrainerDefault& one : trainer->defaults) {
+    const SettingRow* row = find_setting(one.setting);
+    const bool named = !row->record.name.empty() && value_of(run, row->record.name);
+    if (!named) (void)row->value.read(*row, one.text, into);
+  }
+}
+
 bool is_given(const SettingRow& row, const Request& request) {
   return request.given.contains(row.name);
 }
@@ -37,6 +49,7 @@ tl::expected<void, std::string> read_settings(const MeasuredRun& run, Request& i
     return tl::unexpected<std::string>(
         fmt::format("{} '{}' is not known", row.record.name, text_of(*written)));
   }
+  read_trainer(run, into);
   return {};
 }
 

@@ -12,6 +12,18 @@ constexpr TrainerDefault kTrl[] = {
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}};
 constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"}, {"optimizer", "adamw"}};
 
+// Weights of 16 bits with copies in 32 bits.
+constexpr TrainerDefault kMegatron[] = {{"clip-grad-norm", "1"},
+                                        {"optimizer", "adamw-fused"},
+                                        {"precision", "mixed-bf16"},
+                                        {"gradient-buffer", "as-ready"},
+                                        {"split-loss", "megatron"}};
+constexpr TrainerDefault kNanotron[] = {{"clip-grad-norm", "1"},
+                                        {"optimizer", "adamw-fused"},
+                                        {"precision", "mixed-bf16"},
+                                        {"gradient-buffer", "after-pass"},
+                                        {"split-loss", "megatron"}};
+
 constexpr TrainerRow kTrainers[] = {
     {"hf", "Hugging Face's Trainer", kHuggingFace,
      "transformers 5.24, training_args.py: max_grad_norm, optim"},
@@ -20,6 +32,12 @@ constexpr TrainerRow kTrainers[] = {
     {"torchtitan", "torchtitan", kTorchtitan,
      "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation"},
     {"litgpt", "litgpt", kLitgpt, "litgpt, finetune/lora.py and full.py"},
+    {"megatron", "Megatron-LM", kMegatron,
+     "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
+     "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py"},
+    {"nanotron", "nanotron", kNanotron,
+     "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "
+     "optim/gradient_accumulator.py, parallel/tensor_parallel/functional.py"},
 };
 
 }  // namespace
@@ -28,6 +46,15 @@ std::span<const TrainerRow> trainers() { return kTrainers; }
 
 const TrainerRow* find_trainer(std::string_view name) {
   const auto* row = std::ranges::find(kTrainers, name, &TrainerRow::name);
+  return row == std::end(kTrainers) ? nullptr : row;
+}
+
+const TrainerRow* trainer_of(std::string_view framework) {
+  constexpr std::string_view kBehind = " / ";
+  const size_t at = framework.find(kBehind);
+  if (at == framework.npos) return nullptr;
+  const auto* row =
+      std::ranges::find(kTrainers, framework.substr(at + kBehind.size()), &TrainerRow::program);
   return row == std::end(kTrainers) ? nullptr : row;
 }
 

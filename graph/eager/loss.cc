@@ -49,8 +49,26 @@ Value fused_cross_entropy(Machine& m, const Value& scores, const Value& targets)
 
 }  // namespace
 
-// log-softmax, then the negative log-likelihood of the targets. Sequences are flattened to rows.
-Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
+namespace {
+
+// log-softmax, then the negative log-likelihood of the targets. The log-softmax inside names its
+// type, hence is not widened under autocast; its result is.
+Value of_scores(Machine& m, const Value& scores, const Value& targets, size_t axis, bool split) {
+  if (split) {
+    const AutocastPause pause(m);
+    return split_cross_entropy(m, scores, targets);
+  }
+  const Value log_probabilities = [&] {
+    const AutocastPause pause(m);
+    return softmax(m, scores, axis, true);
+  }();
+  return nll(m, log_probabilities, targets);
+}
+
+}  // namespace
+
+// Sequences are flattened to rows.
+Value cross_entropy(Machine& m, const Value& logits, size_t axis, bool split) {
   Value scores = logits;
   if (axis + 1 == logits.rank() && logits.rank() > 2) {
     const Dim classes = logits.sizes()[axis];
@@ -61,15 +79,10 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis) {
   target_sizes.erase(target_sizes.begin() + static_cast<std::ptrdiff_t>(axis));
   const Value targets = target_like(m, target_sizes, DType::kInt64);
   if (m.policy().fused_softmax_loss) return fused_cross_entropy(m, scores, targets);
-  // The log-softmax inside names its type, hence is not widened; its result is.
-  const Value log_probabilities = [&] {
-    const AutocastPause pause(m);
-    return softmax(m, scores, axis, true);
-  }();
-  return nll(m, log_probabilities, targets);
+  return of_scores(m, scores, targets, axis, split);
 }
 
-Value causal_lm(Machine& m, const Value& logits) {
+Value causal_lm(Machine& m, const Value& logits, bool split) {
   const Value scores = cast(m, logits, DType::kFloat32);
   Shape sizes = scores.sizes();
   const Dim classes = sizes.back();
@@ -80,11 +93,7 @@ Value causal_lm(Machine& m, const Value& logits) {
   const Value padded = rearrange(m, "pad", labels, longer);
   const Value shifted = clone(m, slice(m, padded, sizes.size() - 1, 1, sizes.back(), 1));
   const Value rows = reshape(m, scores, {floor_div(scores.count(), classes), classes});
-  const Value log_probabilities = [&] {
-    const AutocastPause pause(m);
-    return softmax(m, rows, 1, true);
-  }();
-  return nll(m, log_probabilities, view(m, shifted, {shifted.count()}));
+  return of_scores(m, rows, view(m, shifted, {shifted.count()}), 1, split);
 }
 
 Value nll(Machine& m, const Value& given, const Value& targets, bool reduced) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace plimsoll::eager {
@@ -335,15 +336,21 @@ bool Machine::repeat_since(size_t begin, int64_t times) {
                                  [](const Event& e) { return e.kind == Event::Kind::kAllocate; });
     return at == events.end() ? static_cast<BufferId>(step_.buffers.size()) : at->id;
   }();
-  int64_t open = 0;
+  std::set<BufferId> left, freed, gradients;  // of this pass; of one before it; among the first
   for (size_t i = begin; i < events.size(); ++i) {
     const Event& e = events[i];
-    if (e.kind == Event::Kind::kBecomeGradient) return false;
-    if (e.kind == Event::Kind::kAllocate) ++open;
-    if (e.kind == Event::Kind::kFree && e.id < first) return false;
-    if (e.kind == Event::Kind::kFree) --open;
+    if (e.kind == Event::Kind::kBecomeGradient) gradients.insert(e.id);
+    if (e.kind == Event::Kind::kAllocate) left.insert(e.id);
+    if (e.kind == Event::Kind::kFree && left.erase(e.id) == 0) freed.insert(e.id);
   }
-  if (open != 0) return false;
+  const bool older = freed.empty() || *freed.rbegin() < first;
+  const bool gradient_stays =
+      std::ranges::any_of(gradients, [&](BufferId id) { return left.contains(id); });
+  const bool alike = std::ranges::equal(left, freed, [&](BufferId a, BufferId b) {
+    const Buffer &here = step_.buffers[a], &before = step_.buffers[b];
+    return here.bytes == before.bytes && here.stream == before.stream;
+  });
+  if (!older || !alike || gradient_stays) return false;
   step_.repeats.push_back({begin, events.size(), times});
   return true;
 }

@@ -163,8 +163,8 @@ class Machine {
 
   // Where the next event will be written.
   size_t here() const { return step_.events.size(); }
-  // What was written since `begin` runs `times` times. False, and nothing is changed, where it does
-  // not free all that it allocates or frees something else: then it may not run alike again.
+  // What was written since `begin` runs `times` times. False, and nothing is changed, where it
+  // leaves something else than what it frees of a pass before it, and so may not run alike again.
   bool repeat_since(size_t begin, int64_t times);
 
   // Writes down what is saved now, as Step::saved and end_of_forward. Of several passes the last

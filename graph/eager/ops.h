@@ -241,11 +241,14 @@ struct CellInputs {
 std::vector<Value> recurrent_cell(Machine& m, const CellInputs& in);
 
 // --- loss.cc ---
-// Mean cross entropy of class scores along `axis`.
-Value cross_entropy(Machine& m, const Value& logits, size_t axis);
+// Mean cross entropy of class scores along `axis`. `split`: this rank along Axis::kTensor has some
+// of the classes.
+Value cross_entropy(Machine& m, const Value& logits, size_t axis, bool split = false);
 // Of the next token, as transformers takes it (loss/loss_utils.py, ForCausalLMLoss): scores are
 // widened to 32 bits, labels moved by one place.
-Value causal_lm(Machine& m, const Value& logits);
+Value causal_lm(Machine& m, const Value& logits, bool split = false);
+// --- split_loss.cc: of rows of scores [rows, classes], as the plan's library computes it ---
+Value split_cross_entropy(Machine& m, const Value& scores, const Value& targets);
 // Mean negative log-likelihood of the targets.
 // One number; or one per target, where `reduced` is false.
 Value nll(Machine& m, const Value& log_probabilities, const Value& targets, bool reduced = true);

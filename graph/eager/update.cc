@@ -448,7 +448,8 @@ void update(Machine& m, const Value& scale) {
   const bool had_grad = m.grad_enabled();
   m.set_grad_enabled(false);
   const Value found_overflow = unscale(m, scale);
-  if (has_masters(m) && !m.recipe().precision->master_gradients) cast_gradients(m);
+  const bool casts = has_masters(m) && !m.recipe().precision->master_gradients;
+  if (casts && !buffers_gradients(m.recipe().parallel)) cast_gradients(m);
   clip(m);
   Updater(m, scale.defined() && !has_masters(m)).run();
   copy_masters(m);

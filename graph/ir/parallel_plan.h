@@ -64,6 +64,19 @@ enum class ShardedBy : uint8_t {
   kZero,   // DeepSpeed
 };
 
+// Whose loss takes scores of which each rank has some classes.
+enum class SplitLoss : uint8_t {
+  kDTensor,   // torch.distributed.tensor.parallel.loss_parallel
+  kMegatron,  // VocabParallelCrossEntropy, which works in place
+};
+
+// When gradients of 16 bits go to one buffer in 32 bits, which stays between steps.
+enum class GradientBuffer : uint8_t {
+  kNone,       // never: there is none
+  kAsReady,    // each as soon as it is whole (megatron/core/distributed/param_and_grad_buffer.py)
+  kAfterPass,  // all behind the backward pass (nanotron/optim/gradient_accumulator.py)
+};
+
 struct ParallelPlan {
   Mesh mesh;
   Schedule schedule = Schedule::kOneForwardOneBackward;
@@ -82,7 +95,14 @@ struct ParallelPlan {
   // Fully connected layers are split over the devices of Axis::kData: each has the weights of some
   // of their outputs and applies them to the samples of all.
   bool splits_layers = false;
+  SplitLoss split_loss = SplitLoss::kDTensor;
+  GradientBuffer gradient_buffer = GradientBuffer::kNone;
   bool operator==(const ParallelPlan&) const = default;
 };
+
+// Where gradients are parted too there is no buffer of all.
+inline bool buffers_gradients(const ParallelPlan& plan) {
+  return plan.gradient_buffer != GradientBuffer::kNone && plan.sharded < Sharded::kGradients;
+}
 
 }  // namespace plimsoll

@@ -95,7 +95,7 @@ struct Saved {
 };
 
 // A pass that runs again as it stands, as gradients accumulate over many: events [begin, end) are
-// written once and stand for `times` passes. Such a pass frees all that it allocates.
+// written once and stand for `times` passes. Such a pass frees as much as it leaves, of one before.
 struct Repeat {
   size_t begin = 0, end = 0;
   int64_t times = 1;

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/parallel/buffered_gradients.h"
 #include "graph/parallel/data_parallel.h"
 #include "graph/parallel/flat_sharded.h"
 #include "graph/parallel/kept_parts.h"
@@ -34,6 +35,7 @@ bool shards_by(const ParallelPlan& plan, ShardedBy library) {
 // Along which whole gradients are summed.
 std::vector<Axis> summed_axes(const ParallelPlan& plan) {
   std::vector<Axis> axes;
+  if (buffers_gradients(plan)) return axes;
   const bool by_sharding =
       plan.sharded >= Sharded::kGradients || plan.sharded_by == ShardedBy::kZero;
   if (shards(plan) && by_sharding) return axes;
@@ -52,7 +54,7 @@ ObserverRef over_blocks(const Shared& s) {
 
 struct Strategy {
   bool (*applies)(const ParallelPlan& plan);
-  ObserverRef (*make)(const Shared& shared);
+  ObserverRef (*make)(const Shared& shared);  // null where the mode has nothing of it
 };
 
 constexpr std::array kStrategies = {
@@ -68,12 +70,18 @@ constexpr std::array kStrategies = {
              [](const Shared& s) -> ObserverRef {
                return std::make_unique<DataParallel>(s.m, summed_axes(s.m.recipe().parallel));
              }},
+    Strategy{buffers_gradients,
+             [](const Shared& s) -> ObserverRef {
+               if (s.m.recipe().mode == Mode::kInference) return nullptr;
+               return std::make_unique<BufferedGradients>(s.m);
+             }},
     Strategy{[](const ParallelPlan& plan) { return shards_by(plan, ShardedBy::kFsdp2); },
              [](const Shared& s) { return over_blocks<ShardedTraining>(s); }},
     Strategy{[](const ParallelPlan& plan) { return shards_by(plan, ShardedBy::kFsdp1); },
              [](const Shared& s) { return over_blocks<FlatTraining>(s); }},
     Strategy{[](const ParallelPlan& plan) {
-               return shards_by(plan, ShardedBy::kZero) && plan.sharded < Sharded::kWeights;
+               return shards_by(plan, ShardedBy::kZero) && plan.sharded < Sharded::kWeights &&
+                      !buffers_gradients(plan);
              },
              [](const Shared& s) -> ObserverRef { return std::make_unique<ZeroTraining>(s.m); }},
     Strategy{[](const ParallelPlan& plan) {
@@ -88,12 +96,12 @@ constexpr std::array kStrategies = {
 }  // namespace
 
 Placements place_weights(const Graph& graph, const std::vector<WeightRole>& roles,
-                         const ParallelPlan& plan) {
+                         const ParallelPlan& plan, const std::vector<TensorId>& received) {
   Placements placements;
   if (splits(plan)) placements.computed = split_weights(graph);
   if (has(plan, Axis::kTensor)) {
     placements.split =
-        split_tensors(graph, plan.mesh.extent(Axis::kTensor), plan.sequence_parallel);
+        split_tensors(graph, plan.mesh.extent(Axis::kTensor), plan.sequence_parallel, received);
     placements.computed.merge(std::map(placements.split.weights));
   }
   if (shards(plan)) placements.kept = kept_parts(graph, roles, placements.computed, plan);
@@ -107,7 +115,9 @@ std::vector<ObserverRef> strategies(const Shared& shared) {
   std::vector<ObserverRef> made;
   for (const Strategy& strategy : kStrategies) {
     if (!strategy.applies(shared.m.recipe().parallel)) continue;
-    made.push_back(strategy.make(shared));
+    ObserverRef one = strategy.make(shared);
+    if (!one) continue;
+    made.push_back(std::move(one));
     shared.m.observe(*made.back());
   }
   return made;

@@ -21,9 +21,9 @@ struct Placements {
   std::map<TensorId, Shape> kept;          // they use the whole, of which the device keeps so much
 };
 
-// `roles`: of the graph's tensors. Cost: linear in the graph.
+// `roles`: of the graph's tensors; `received`: of another stage. Cost: linear in the graph.
 Placements place_weights(const Graph& graph, const std::vector<WeightRole>& roles,
-                         const ParallelPlan& plan);
+                         const ParallelPlan& plan, const std::vector<TensorId>& received = {});
 
 // What strategies share: all outlives them.
 struct Shared {

@@ -13,7 +13,8 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(const Graph& graph, int64_t ranks) : graph_(graph), ranks_(ranks) {
+  Splitter(const Graph& graph, int64_t ranks, const std::vector<TensorId>& received)
+      : graph_(graph), ranks_(ranks), received_(received) {
     readers_ = consumers(graph);
   }
 
@@ -221,9 +222,13 @@ class Splitter {
     return id != kNoTensor && graph_.tensors[id].kind == TensorKind::kInput;
   }
 
-  // From the sums on, up to the layers that read what all ranks have.
+  // From the sums on, and from what the stage before sends, up to the layers that read what all
+  // ranks have.
   void split_sequence() {
     std::map<TensorId, size_t> parts;
+    for (const TensorId id : received_) {
+      if (has_shape(id) && shape(id).size() >= 2) parts[id] = shape(id).size() - 2;
+    }
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];
       if (split_.begins.contains(id)) continue;
@@ -241,14 +246,16 @@ class Splitter {
 
   const Graph& graph_;
   int64_t ranks_;
+  const std::vector<TensorId>& received_;
   std::vector<std::vector<NodeId>> readers_;
   TensorSplit split_;
 };
 
 }  // namespace
 
-TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence) {
-  return Splitter(graph, ranks).run(sequence);
+TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence,
+                          const std::vector<TensorId>& received) {
+  return Splitter(graph, ranks, received).run(sequence);
 }
 
 Graph with_parts(Graph graph, const TensorSplit& split, int64_t ranks) {

@@ -26,9 +26,11 @@ struct TensorSplit {
 
 // By what flows through each block alone: a layer that the ranks do not divide stays whole. With
 // `sequence` what all ranks would have alike between the parts, norms and sums, is parted along the
-// sequence, the dimension before the last (Korthikanti et al., arXiv:2205.05198).
+// sequence, the dimension before the last (Korthikanti et al., arXiv:2205.05198); so is what is
+// `received` of another stage.
 // Cost: linear in the graph, for each layer once through its block.
-TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence);
+TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence,
+                          const std::vector<TensorId>& received = {});
 
 // The graph with shapes of one rank's values; weights keep theirs.
 Graph with_parts(Graph graph, const TensorSplit& split, int64_t ranks);

@@ -36,7 +36,7 @@ class Expander {
         machine_(recipe, policy, decider),
         kinds_(classify_parameters(graph)),
         known_(apply_rules(graph, recipe.training, kinds_)),
-        placements_(parallel::place_weights(graph, kinds_, recipe.parallel)),
+        placements_(parallel::place_weights(graph, kinds_, recipe.parallel, received())),
         parts_(rank_graph()),
         graph_(parts_ ? *parts_ : graph),
         trains_(recipe.mode != Mode::kInference) {
@@ -107,11 +107,8 @@ class Expander {
         continue;
       }
       if (trains_) run_backward_pass(batch, batch + 1 == passes && !phase.gradient_penalty);
-      // Between the first, whose gradients stay, and the last, after which values live on, each is
-      // as the one before.
-      const bool alike = batch == 1 && passes > 3 && in_flight_.empty();
-      if (alike && machine_.repeat_since(begin, passes - 2))
-        at += 2 * static_cast<size_t>(passes - 3);
+      if (batch == 1 && order[at - 1].pass == Pass::kForward)
+        at += 2 * static_cast<size_t>(repeat_pair(begin, passes));
     }
     if (phase.gradient_penalty && trains_) penalize(trained);
     if (recipe_.mode == Mode::kTrain) {
@@ -121,6 +118,19 @@ class Expander {
     master_gradients_.clear();
     if (plan_.networks.size() > 1) end_phase();
     return {};
+  }
+
+  // Between the first backward pass, whose gradients stay, and the last, after which values live
+  // on, each pair of a forward and a backward pass is as the one before, which began at this event:
+  // how many of them need not be written. Those in flight then have later numbers.
+  int64_t repeat_pair(size_t begin, int64_t passes) {
+    const auto in_flight = static_cast<int64_t>(in_flight_.size());
+    const int64_t pairs = passes - 1 - std::max<int64_t>(1, in_flight);
+    if (pairs < 2 || !machine_.repeat_since(begin, pairs)) return 0;
+    std::map<int64_t, MicroBatch> later;
+    for (auto& [batch, made] : in_flight_) later[batch + pairs - 1] = std::move(made);
+    in_flight_ = std::move(later);
+    return pairs - 1;
   }
 
   // Only the trained network's weights want gradients, which begin anew.
@@ -364,6 +374,14 @@ class Expander {
     return all;
   }
 
+  // Of a pipeline's stage before this one.
+  std::vector<TensorId> received() const {
+    std::vector<TensorId> all;
+    for (const PlannedNetwork& network : plan_.networks)
+      all.insert(all.end(), network.received.begin(), network.received.end());
+    return all;
+  }
+
   static bool is_buffer(WeightRole kind) { return kind == WeightRole::kBuffer; }
 
   std::vector<Value> values_of(bool (*kind)(WeightRole)) {
@@ -403,7 +421,7 @@ class Expander {
       return {};
     }
     machine_.enter(Phase::kLoss, kNoNode);
-    auto loss = TRY(network_loss(machine_, *forward_, *chain.back()));
+    auto loss = TRY(network_loss(machine_, *forward_, *chain.back(), placements_.split));
     machine_.end_autocast();
     MicroBatch& made = in_flight_[batch];
     made.loss = std::move(loss);

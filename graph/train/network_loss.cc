@@ -15,11 +15,12 @@ using eager::Value;
 // Classes are the last dimension, or the second of images.
 size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
 
-Value loss_of(Machine& m, const Value& out, Loss loss) {
+// `split`: of the classes this rank has some.
+Value loss_of(Machine& m, const Value& out, Loss loss, bool split) {
   switch (loss) {
     case Loss::kCrossEntropy:
       return out.rank() == 0 ? eager::sum_all(m, out)
-                             : eager::cross_entropy(m, out, class_axis(out));
+                             : eager::cross_entropy(m, out, class_axis(out), split);
     case Loss::kMse:
       return eager::mse(m, out, {});
     case Loss::kBce:
@@ -27,13 +28,19 @@ Value loss_of(Machine& m, const Value& out, Loss loss) {
     case Loss::kCtc:
       return eager::ctc(m, out);
     case Loss::kCausalLm:
-      return out.rank() < 2 ? eager::sum_all(m, out) : eager::causal_lm(m, out);
+      return out.rank() < 2 ? eager::sum_all(m, out) : eager::causal_lm(m, out, split);
     case Loss::kSum:
       return eager::sum_all(m, out);
     case Loss::kNone:
       return out;
   }
   return {};
+}
+
+bool splits_classes(const parallel::TensorSplit& split, TensorId id, const Value& out) {
+  const auto part = split.values.find(id);
+  return part != split.values.end() && out.rank() > 1 && part->second == class_axis(out) &&
+         part->second + 1 == out.rank();
 }
 
 // "past_key_values.0.key": what later steps read is returned, and no loss is taken of it.
@@ -46,7 +53,8 @@ bool is_cache(std::string_view name) {
 
 }  // namespace
 
-Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network) {
+Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network,
+                           const parallel::TensorSplit& split) {
   std::vector<OutputLoss> losses = network.losses;
   if (losses.empty()) {
     for (const TensorId id : network.outputs) {
@@ -57,7 +65,7 @@ Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& ne
   for (const auto& [kind, id] : losses) {
     const Value& out = values[id];
     if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
-    const Value term = loss_of(m, out, kind);
+    const Value term = loss_of(m, out, kind, splits_classes(split, id, out));
     loss = loss.defined() ? eager::add(m, loss, term) : term;
     if (kind == Loss::kNone) break;
   }

@@ -3,13 +3,14 @@
 
 #include "graph/eager/machine.h"
 #include "graph/ir/training_plan.h"
+#include "graph/parallel/tensor_split.h"
 #include "graph/train/forward.h"
 
 namespace plimsoll {
 
 // The network's own losses, else the recipe's on each float output but caches of keys and values.
-// E260 where it has none.
-Result<eager::Value> network_loss(eager::Machine& m, Forward& values,
-                                  const PlannedNetwork& network);
+// `split`: of which of them this rank has a part of the classes. E260 where it has none.
+Result<eager::Value> network_loss(eager::Machine& m, Forward& values, const PlannedNetwork& network,
+                                  const parallel::TensorSplit& split);
 
 }  // namespace plimsoll

@@ -30,6 +30,7 @@ from torch.distributed.fsdp import (FullyShardedDataParallel, MixedPrecision, Mi
                                     fully_shard)
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
 from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
+from torch.distributed.tensor._sharding_prop import ShardingPropagator  # noqa: E402
 from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,  # noqa: E402
                                                loss_parallel, parallelize_module)
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
@@ -100,9 +101,18 @@ class ShardedTrace(StorageTrace):
     def __init__(self):
         super().__init__()
         self.streams = {}   # number -> stream
+        self.asks_shapes = False   # DTensor runs operators on whole fake tensors to learn shapes: there they are no memory
 
     def __enter__(self):
-        self.resize = torch.UntypedStorage.resize_
+        self.resize, self.shapes = torch.UntypedStorage.resize_, ShardingPropagator._propagate_tensor_meta_non_cached
+
+        def propagate(*args):
+            self.asks_shapes = True
+            try:
+                return self.shapes(*args)
+            finally:
+                self.asks_shapes = False
+        ShardingPropagator._propagate_tensor_meta_non_cached = propagate
 
         def resize_(storage, size):
             result = self.resize(storage, size)
@@ -113,7 +123,7 @@ class ShardedTrace(StorageTrace):
         return super().__enter__()
 
     def __exit__(self, *error):
-        torch.UntypedStorage.resize_ = self.resize
+        torch.UntypedStorage.resize_, ShardingPropagator._propagate_tensor_meta_non_cached = self.resize, self.shapes
         return super().__exit__(*error)
 
     def end(self, address):
@@ -133,7 +143,8 @@ class ShardedTrace(StorageTrace):
         return self.watched[address][0]
 
     def number(self, tensor):
-        return None if isinstance(tensor, DTensor) or tensor.device.type != self.DEVICE else self.begin(tensor.untyped_storage())
+        nothing = self.asks_shapes or isinstance(tensor, DTensor) or tensor.device.type != self.DEVICE
+        return None if nothing else self.begin(tensor.untyped_storage())
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         if DTensor in types:

@@ -71,6 +71,8 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"no-sync", {""}, "fsdp", "2", "accumulate", "3"},
       {"tp", {"2"}},
       {"sequence-parallel", {""}, "tp", "2"},
+      {"split-loss", {"megatron"}, "tp", "2"},
+      {"gradient-buffer", {"as-ready", "after-pass"}},
       {"pp", {"2"}},
       {"schedule", {"1f1b", "gpipe"}, "pp", "2", "micro-batches", "4"},
       {"micro-batches", {"3"}, "pp", "2"},

@@ -1,0 +1,68 @@
+#include "graph/parallel/buffered_gradients.h"
+
+namespace plimsoll::parallel {
+
+using eager::GradNode;
+using eager::Value;
+
+BufferedGradients::BufferedGradients(eager::Machine& m) : m_(m) {
+  Dim count = 0;
+  for (const auto& leaf : m_.leaves()) count += leaf->leaf.count();
+  const DType type = m_.recipe().precision->master.value_or(DType::kFloat32);
+  buffer_ = m_.resident(type, {count}, Role::kGradient);
+}
+
+bool BufferedGradients::scatters() const {
+  const ParallelPlan& plan = m_.recipe().parallel;
+  return plan.sharded == Sharded::kStates && plan.mesh.extent(Axis::kShard) > 1;
+}
+
+// Without the product that writes to the buffer itself (gradient_accumulation_fusion): one
+// gradient is there for a moment.
+void BufferedGradients::gradient_ready(GradNode& leaf) {
+  if (m_.recipe().parallel.gradient_buffer == GradientBuffer::kAsReady) add(leaf);
+}
+
+void BufferedGradients::add(GradNode& leaf) {
+  if (!leaf.gradient.defined()) return;
+  const Dim& count = leaf.gradient.count();
+  const Value window = m_.view_of(buffer_, eager::contiguous_layout(buffer_.dtype(), {count}));
+  m_.launch_rows(KernelClass::kPointwise, "add", count, {&window, &leaf.gradient}, {&window});
+  leaf.gradient = {};
+}
+
+void BufferedGradients::end_backward() {
+  for (const auto& leaf : m_.leaves()) add(*leaf);
+  if (!last_) return;
+  exchange();
+  for (const auto& leaf : m_.leaves()) {
+    const Shape& sizes = leaf->updated ? *leaf->updated : leaf->leaf.sizes();
+    if (leaf->reached)
+      leaf->gradient = m_.view_of(buffer_, eager::contiguous_layout(buffer_.dtype(), sizes));
+  }
+}
+
+// In its place.
+void BufferedGradients::exchange() {
+  const Mesh& mesh = m_.recipe().parallel.mesh;
+  const Dim bytes = buffer_.bytes();
+  for (const Axis axis : {Axis::kShard, Axis::kData}) {
+    if (mesh.extent(axis) == 1) continue;
+    const bool scattered = axis == Axis::kShard && scatters();
+    m_.await(
+        m_.issue({.kind = scattered ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+                  .axis = axis,
+                  .bytes = bytes}));
+  }
+}
+
+// Zeros for the next step; ranks give each other what they updated, in the weights' own places.
+void BufferedGradients::after_update() {
+  m_.launch_rows(KernelClass::kCopy, "fill", 0, {}, {&buffer_});
+  if (!scatters()) return;
+  Dim bytes = 0;
+  for (const auto& leaf : m_.leaves()) bytes += leaf->leaf.bytes();
+  m_.await(m_.issue({.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes}));
+}
+
+}  // namespace plimsoll::parallel
