@@ -30,7 +30,7 @@ struct BlockPrice {
 };
 
 // Of blocks in a row: the first with what stands before all blocks, the last with what stands
-// behind them.
+// after them.
 struct NetworkPrice {
   int64_t blocks = 1;
   BlockPrice first, middle, last;
