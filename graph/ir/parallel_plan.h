@@ -74,7 +74,7 @@ enum class SplitLoss : uint8_t {
 enum class GradientBuffer : uint8_t {
   kNone,       // never: there is none
   kAsReady,    // each as soon as it is whole (megatron/core/distributed/param_and_grad_buffer.py)
-  kAfterPass,  // all behind the backward pass (nanotron/optim/gradient_accumulator.py)
+  kAfterPass,  // all after the backward pass (nanotron/optim/gradient_accumulator.py)
 };
 
 struct ParallelPlan {
