@@ -50,11 +50,11 @@ const TrainerRow* find_trainer(std::string_view name) {
 }
 
 const TrainerRow* trainer_of(std::string_view framework) {
-  constexpr std::string_view kBehind = " / ";
-  const size_t at = framework.find(kBehind);
+  constexpr std::string_view kBetween = " / ";
+  const size_t at = framework.find(kBetween);
   if (at == framework.npos) return nullptr;
   const auto* row =
-      std::ranges::find(kTrainers, framework.substr(at + kBehind.size()), &TrainerRow::program);
+      std::ranges::find(kTrainers, framework.substr(at + kBetween.size()), &TrainerRow::program);
   return row == std::end(kTrainers) ? nullptr : row;
 }
 

@@ -20,6 +20,19 @@ void add_rows(Machine& m, std::string op, const Value& g, const Value& indices,
            {&g, &indices}, {&table});
 }
 
+// A dense gradient of the table, as zeros. DTensor makes the whole table's, of which this rank's
+// rows are a view (torch/distributed/tensor/_ops/_embedding_ops.py).
+Value zeros_of_table(Machine& m, const GradNode& n) {
+  const Layout& rows = *n.edges[0].input;
+  const auto& split = n.edges[0].node->split;
+  const bool here = !split || split->axis != Axis::kTensor || split->dimension != 0;
+  if (here || m.recipe().parallel.split_loss != SplitLoss::kDTensor)
+    return fill(m, rows.dtype, rows.sizes);
+  Shape all = rows.sizes;
+  all[0] *= m.recipe().parallel.mesh.extent(Axis::kTensor);
+  return m.view_of(fill(m, rows.dtype, all), contiguous_layout(rows.dtype, rows.sizes));
+}
+
 }  // namespace
 
 Value embedding(Machine& m, const Value& table, const Value& indices, const Shape& out_sizes,
@@ -29,8 +42,7 @@ Value embedding(Machine& m, const Value& table, const Value& indices, const Shap
   const Value inputs[] = {table};
   m.record(y, inputs, {{indices, "embedding keeps its indices"}},
            [is_table](Machine& mm, const Gradients& g, const GradNode& n) {
-             const Layout& before = *n.edges[0].input;
-             Value dense = fill(mm, before.dtype, before.sizes);  // a dense gradient of the table
+             Value dense = zeros_of_table(mm, n);
              add_rows(mm, is_table ? "embedding" : "index_put", g[0], n.saved(0), dense);
              return Gradients{dense};
            });

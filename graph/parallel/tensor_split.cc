@@ -212,10 +212,28 @@ class Splitter {
       const NodeId id = graph_.tensors[out].producer;
       if (id == kNoNode) continue;
       const auto matrix = matrix_of(id);
-      if (!matrix || is_split(graph_.nodes[id].inputs[0])) continue;
-      if (shape(matrix->id)[1 - matrix->inputs].constant().value_or(0) < ranks_) continue;
+      if (is_split(graph_.nodes[id].inputs[0])) continue;
+      if (!matrix) begin_by_table(id);
+      if (!matrix) continue;
+      if (shape(matrix->id)[1 - matrix->inputs].constant().value_or(ranks_) < ranks_) continue;
       begin(id);
     }
+  }
+
+  // A head that reads the table of tokens, transposed.
+  void begin_by_table(NodeId id) {
+    const Node& node = graph_.nodes[id];
+    if (!has(node, OpRow::kDense) || node.inputs.size() < 2 || !has_shape(node.inputs[1])) return;
+    const TensorId across = node.inputs[1];
+    const NodeId maker = graph_.tensors[across].producer;
+    if (maker == kNoNode || !has(graph_.nodes[maker], OpRow::kView)) return;
+    const auto table = split_.weights.find(graph_.nodes[maker].inputs[0]);
+    if (table == split_.weights.end() || table->second.dimension != 0) return;
+    if (transposed(graph_.nodes[maker], 0) != std::optional<size_t>(1)) return;
+    split_.begins.insert(id);
+    split_.values[across] = 1;
+    const TensorId out = node.outputs[0];
+    split_.values[out] = shape(out).size() - 1;
   }
 
   bool is_input(TensorId id) const {

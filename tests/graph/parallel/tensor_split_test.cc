@@ -29,8 +29,8 @@ constexpr std::string_view kSmallDecoder =
     "g = Relu(u) module=\"h.0.act\"\nd = MatMul(g, down) module=\"h.0.down\"\n"
     "r2 = Add(r, d) module=\"h.0\"\ny = MatMul(r2, head) module=\"head\"\noutput y\n";
 
-Graph small_decoder() {
-  auto graph = parse_text(kSmallDecoder);
+Graph small_decoder(std::string_view text = kSmallDecoder) {
+  auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
   Decider decider({});
   Diagnostics warnings;
@@ -76,6 +76,21 @@ TEST_CASE("tensor split: heads that ranks do not divide stay whole, other layers
   CHECK(split.begins.size() == 2);  // up and head: four heads are not eight
   CHECK(split.whole_attention == 2);
   CHECK(!split.weights.contains(named_tensor(graph, "q")));
+}
+
+TEST_CASE("tensor split: a head that reads the table of tokens has its part of the words") {
+  std::string text(kSmallDecoder);
+  const std::string head = "y = MatMul(r2, head) module=\"head\"\n";
+  text.replace(text.find(head), head.size(),
+               "t = Transpose(words) {perm=[1, 0]}\ny = MatMul(r2, t) module=\"head\"\n");
+  const Graph graph = small_decoder(text);
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK(split.weights.at(named_tensor(graph, "words")) == Placement{Axis::kTensor, 0});
+  CHECK(split.values.at(named_tensor(graph, "y")) == 2);
+  CHECK(split.copied.contains(named_tensor(graph, "r2")));
+  const Graph parts = parallel::with_parts(graph, split, 2);
+  CHECK((*parts.tensors[named_tensor(graph, "t")].shape)[1] == Dim(20));
+  CHECK((*parts.tensors[named_tensor(graph, "y")].shape)[2] == Dim(20));
 }
 
 TEST_CASE("tensor split: along the sequence between sums and the layers behind them") {
