@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 #include "estimator/app/cli/command_line.h"
 #include "estimator/app/cli/defaults.h"
@@ -10,7 +11,6 @@
 #include "estimator/app/cli/output.h"
 #include "estimator/app/cli/shared_flags.h"
 #include "estimator/app/cli/verb.h"
-#include "estimator/app/cli/work_flags.h"
 #include "estimator/app/report/advice.h"
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/advice.h"
@@ -25,7 +25,6 @@ namespace {
 struct AdviseFlags {
   SharedFlags shared;
   OutputFlags output;
-  WorkFlags work;
   bool basis = false;
 };
 
@@ -57,9 +56,12 @@ int print_advice(const Result<Answer>& advice, const Request& request, const Adv
 }
 
 Result<PlanSearchOptions> search_of(const AdviseFlags& flags) {
-  constexpr int64_t kMostSamples = int64_t{1} << 30;
-  TRY(check_work(flags.work));
-  PlanSearchOptions options{.threads = threads_of(flags.work)};
+  constexpr int64_t kMostSamples = int64_t{1} << 30, kMostThreads = 1024;
+  PlanSearchOptions options{.threads = std::thread::hardware_concurrency()};
+  if (const std::string* text = value_of(flags.shared, "threads")) {
+    const auto threads = TRY(parse_count(setting("threads"), *text, 1, kMostThreads));
+    options.threads = static_cast<size_t>(threads);
+  }
   if (const std::string* text = value_of(flags.shared, "global-batch"))
     options.global_batch = TRY(parse_count(setting("global-batch"), *text, 1, kMostSamples));
   return options;
@@ -97,8 +99,9 @@ Verb make_advise(CLI::App& root) {
   add_shared(*app, flags->shared);
   add_value(*app, flags->shared, "global-batch",
             "samples of an update, of all GPUs [--batch of each GPU]", "N", kVerbGroup);
+  add_value(*app, flags->shared, "threads", "that work at once [as many as CPUs]", "N",
+            rarely(kOutputGroup));
   add_output(*app, flags->output, "as JSON", "combinations");
-  add_threads(*app, flags->work);
   app->add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
       ->group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};
