@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 #include "estimator/app/cli/command_line.h"
 #include "estimator/app/cli/defaults.h"
@@ -9,7 +10,6 @@
 #include "estimator/app/cli/output.h"
 #include "estimator/app/cli/shared_flags.h"
 #include "estimator/app/cli/verb.h"
-#include "estimator/app/cli/work_flags.h"
 #include "estimator/app/report/advice.h"
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/advice.h"
@@ -24,7 +24,6 @@ namespace {
 struct AdviseFlags {
   SharedFlags shared;
   OutputFlags output;
-  WorkFlags work;
   bool basis = false;
 };
 
@@ -56,9 +55,12 @@ int print_advice(const Result<Answer>& advice, const Request& request, const Adv
 }
 
 Result<PlanSearchOptions> search_of(const AdviseFlags& flags) {
-  constexpr int64_t kMostSamples = int64_t{1} << 30;
-  TRY(check_work(flags.work));
-  PlanSearchOptions options{.threads = threads_of(flags.work)};
+  constexpr int64_t kMostSamples = int64_t{1} << 30, kMostThreads = 1024;
+  PlanSearchOptions options{.threads = std::thread::hardware_concurrency()};
+  if (const std::string* text = value_of(flags.shared, "threads")) {
+    const auto threads = TRY(parse_count(setting("threads"), *text, 1, kMostThreads));
+    options.threads = static_cast<size_t>(threads);
+  }
   if (const std::string* text = value_of(flags.shared, "global-batch"))
     options.global_batch = TRY(parse_count(setting("global-batch"), *text, 1, kMostSamples));
   return options;

@@ -33,9 +33,9 @@ struct BlockPrice {
 // after them.
 struct NetworkPrice {
   int64_t blocks = 1;
-  BlockPrice first, middle, last;
+  BlockPrice first{}, middle{}, last{};
   // What these add up to beyond the whole: weights that the first and the last share.
-  BlockPrice twice;
+  BlockPrice twice{};
   int64_t context_bytes = 0;  // beside the allocator
 
   // Of one stage's blocks; temporaries are the largest of them, all else is added up.

@@ -33,10 +33,10 @@ struct BlockSettings {
 };
 
 struct ClusterPlan {
-  BlockSettings block;
+  BlockSettings block{};
   int64_t stages = 1;    // of a pipeline
   int64_t replicas = 1;  // ranks that have samples of their own
-  Sharding sharding;
+  Sharding sharding{};
   int64_t group = 1;   // ranks that share what is sharded
   int64_t passes = 1;  // micro-batches of an update
   Schedule schedule = Schedule::kOneForwardOneBackward;

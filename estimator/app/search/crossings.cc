@@ -29,6 +29,11 @@ std::string message_along(Axis axis, const ParallelPlan& plan) {
   }
 }
 
+// Of ZeRO people say data parallel, whatever ranks share.
+Axis called(Axis axis, const ParallelPlan& plan) {
+  return axis == Axis::kShard && plan.sharded_by == ShardedBy::kZero ? Axis::kData : axis;
+}
+
 }  // namespace
 
 std::vector<Crossing> crossings_of(const Request& request, const Platform& platform) {
@@ -40,7 +45,7 @@ std::vector<Crossing> crossings_of(const Request& request, const Platform& platf
     const auto axis = static_cast<Axis>(i);
     if (plan->mesh.extents[i] == 1) continue;
     const ExchangeGroup& group = axes[i].group;
-    crossings.push_back({.axis = std::string(kAxisNames[i]),
+    crossings.push_back({.axis = std::string(kAxisNames[static_cast<size_t>(called(axis, *plan))]),
                          .ranks = plan->mesh.extents[i],
                          .per_node = group.per_node,
                          .link = group.per_node > 1 && platform.link ? platform.link->id : "",

@@ -15,14 +15,14 @@ namespace plimsoll {
 
 // A plan as estimate() answers it.
 struct PricedPlan {
-  std::string settings;
-  std::map<std::string, int64_t> axes;
+  std::string settings{};
+  std::map<std::string, int64_t> axes{};
   Verdict verdict = Verdict::kDoesNotFit;
   int64_t device_bytes = 0, persistent_bytes = 0;
-  Range device_range;
+  Range device_range{};
   int64_t step_ns = 0, communication_ns = 0, bubble_ns = 0;
   double samples_per_second = 0;
-  std::optional<double> tokens_per_second, mfu;
+  std::optional<double> tokens_per_second{}, mfu{};
 };
 
 inline void describe(Fields& f, PricedPlan& p) {
@@ -43,10 +43,10 @@ inline void describe(Fields& f, PricedPlan& p) {
 
 // What ranks along an axis tell each other, and over what.
 struct Crossing {
-  std::string axis;
+  std::string axis{};
   int64_t ranks = 1, per_node = 1;
-  std::string link, network;  // empty: not crossed
-  std::string what;           // "the sums of each block's parts"
+  std::string link{}, network{};  // empty: not crossed
+  std::string what{};             // "the sums of each block's parts"
 };
 
 inline void describe(Fields& f, Crossing& c) {
@@ -77,12 +77,12 @@ inline void describe(Fields& f, PlanCounts& c) {
 
 // What is short where no plan fits, and what would do.
 struct NearestFit {
-  PricedPlan plan;  // that needs least
+  PricedPlan plan{};  // that needs least
   int64_t missing_bytes = 0;
   int64_t gpus = 0, nodes = 0;  // on which a plan fits; 0: not found
-  PricedPlan on_more_gpus;
-  std::string device_id;  // so many of another card; empty: not found
-  PricedPlan on_other_device;
+  PricedPlan on_more_gpus{};
+  std::string device_id{};  // so many of another card; empty: not found
+  PricedPlan on_other_device{};
 };
 
 inline void describe(Fields& f, NearestFit& n) {
@@ -104,16 +104,16 @@ inline void describe(Fields& f, NearestFit& n) {
 }
 
 struct PlanAdvice {
-  std::string device_id, sample_unit;
+  std::string device_id{}, sample_unit{};
   int64_t usable_bytes = 0, gpus = 1, nodes = 1;
   int64_t global_batch = 1;
-  std::vector<PricedPlan> plans;
-  PlanCounts counts;
-  std::vector<Crossing> crossings;  // of the first plan
-  std::string reason;               // why it is the first
-  std::optional<NearestFit> nearest;
-  std::map<std::string, std::string> refusals;
-  AnswerNotes notes;  // of the first plan
+  std::vector<PricedPlan> plans{};
+  PlanCounts counts{};
+  std::vector<Crossing> crossings{};  // of the first plan
+  std::string reason{};               // why it is the first
+  std::optional<NearestFit> nearest{};
+  std::map<std::string, std::string> refusals{};
+  AnswerNotes notes{};  // of the first plan
 };
 
 inline void describe(Fields& f, PlanAdvice& a) {

@@ -19,7 +19,7 @@ namespace plimsoll {
 
 struct PlanSearchOptions {
   // Samples of an update; else those of the request on as many GPUs without a plan.
-  std::optional<int64_t> global_batch;
+  std::optional<int64_t> global_batch{};
   size_t threads = 1;
 };
 

@@ -15,7 +15,7 @@ struct EstimatedPlan {
   ClusterPlan plan;
   PricedPlan priced;
   AnswerNotes notes;
-  std::string sample_unit;
+  std::string sample_unit{};
 };
 
 // What a search costs at most.

@@ -28,6 +28,9 @@ TEST_CASE("crossings: each axis of more than one rank, with the links between it
   CHECK(crossings[1].per_node == 2);
   CHECK(crossings[1].network == "infiniband-ndr");
   for (const Crossing& c : crossings) CHECK(!c.what.empty());
+  request.parallel.fsdp = false;
+  request.parallel.zero = 1;
+  CHECK(crossings_of(request, *platform).back().axis == "dp");
 }
 
 }  // namespace plimsoll
