@@ -98,8 +98,9 @@ Verb make_advise(const FlagSet& root) {
   add_shared(app, flags->shared);
   add_value(app, flags->shared, "global-batch",
             "samples of an update, of all GPUs [--batch of each GPU]", "N", kVerbGroup);
+  add_value(app, flags->shared, "threads", "that work at once [as many as CPUs]", "N",
+            rarely(kOutputGroup));
   add_output(app, flags->output, "as JSON", "combinations");
-  add_threads(app, flags->work);
   app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
       .group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};

@@ -12,14 +12,10 @@
 
 namespace plimsoll::cli {
 
-void add_threads(const FlagSet& app, WorkFlags& flags) {
+void add_work(const FlagSet& app, WorkFlags& flags) {
   app.add_option("--threads", flags.threads, "that work at once [as many as CPUs]")
       .type_name("N")
       .group(rarely(kOutputGroup));
-}
-
-void add_work(const FlagSet& app, WorkFlags& flags) {
-  add_threads(app, flags);
   app.add_option("--progress", flags.progress,
                  "auto, always or never: how far it has come [auto: on a terminal]")
       .type_name("WHEN")

@@ -16,8 +16,7 @@ struct WorkFlags {
   std::string progress = "auto";
 };
 
-// Declares them, or the first alone. `flags` must outlive the parse.
-void add_threads(const FlagSet& app, WorkFlags& flags);
+// Declares them. `flags` must outlive the parse.
 void add_work(const FlagSet& app, WorkFlags& flags);
 
 // E103 for a number of threads that is none, E106 for a --progress nobody knows.
