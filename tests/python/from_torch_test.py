@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 import plimsoll
 
@@ -262,6 +263,15 @@ class Records(Ways, unittest.TestCase):
         net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
         model = self.model(torch.compile(net), (torch.randn(2, 4),))
         self.assertEqual(answer(model, batch=6), answer(self.model(net, (torch.randn(2, 4),)), batch=6))
+
+    def test_a_build_that_cannot_record(self):
+        with mock.patch.object(torch.version, "cuda", None):
+            with self.assertRaisesRegex(plimsoll.InputError, "it takes the build of PyTorch with CUDA") as caught:
+                self.model(self.net(), (torch.randn(2, 64),))
+            self.assertEqual(caught.exception.code, "E292")
+            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: it takes the build"):
+                model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))
+            self.assertGreater(model.estimate(gpu="t4", batch=4, optimizer="adamw").device_bytes, 0)
 
     def test_is_saved(self):
         model = self.model(self.net(), (torch.randn(2, 64),), optimizer="adamw")
