@@ -294,12 +294,9 @@ class Reader {
       write(begins ? Event::Kind::kIssue : Event::Kind::kAwait, phase, place, node);
   }
 
-  void write(Event::Kind kind, Phase phase, size_t id, NodeId node, bool dispatched = true) {
-    record_.step.events.push_back({.kind = kind,
-                                   .phase = phase,
-                                   .id = static_cast<uint32_t>(id),
-                                   .node = node,
-                                   .dispatched = dispatched});
+  void write(Event::Kind kind, Phase phase, size_t id, NodeId node) {
+    record_.step.events.push_back(
+        {.kind = kind, .phase = phase, .id = static_cast<uint32_t>(id), .node = node});
   }
 
   // The call's kernels are worked out once for each phase that it is made in.
@@ -312,11 +309,8 @@ class Reader {
         record_.step.kernels.push_back(std::move(kernel));
       }
     }
-    // The host's rate was learned with a dispatch for each gradient of a convolution.
-    const bool each = calls_[call].op == "convolution_backward";
-    bool first = true;
-    for (const size_t id : *ids)
-      write(Event::Kind::kLaunch, phase, id, node, std::exchange(first, false) || each);
+    // Each is dispatched: so the host's rate was learned (graph/eager).
+    for (const size_t id : *ids) write(Event::Kind::kLaunch, phase, id, node);
   }
 
   void saved() {

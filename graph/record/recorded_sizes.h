@@ -11,8 +11,9 @@ namespace plimsoll {
 
 class RecordedSizes {
  public:
-  // Of the key "sizes": [divisor, [coefficient, power of each symbol...]...] each. Faults go to
-  // `record`.
+  // Of the key "sizes": [divisor, [coefficient, power of each symbol...]...] each, where
+  // [divisor, multiple of each symbol...] in the divisor's place rounds the symbols up to multiples
+  // before. Faults go to `record`.
   RecordedSizes(JsonObject& record, const std::vector<std::string>& symbols);
 
   // Never below 0. A fault, and 0, where `value` is neither a whole number nor one of them.

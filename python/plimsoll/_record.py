@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ._flags import Flags
 
 Dims = Mapping[int, str]
-RANKS, SETTINGS = 2, 3  # versions from which on these are there; 1 where neither is: older commands read it
+RANKS, SETTINGS = 2, 3  # versions from which on these are there, and rounded sizes with the latter; 1 where none is: older commands read it
 
 
 class StepModel:
@@ -206,8 +206,9 @@ class Recorder:
         one = merged([self.run(point) for point in at], sizes)
         world = {"world": list(self.world), "groups": one["groups"], "collectives": [], "late": []} if self.world else {}
         version = RANKS if self.world else 1
-        if self.settings is not None:
-            world["settings"], version = dict(self.settings), SETTINGS
+        rounded = any(isinstance(row[0], list) for row in sizes.table)
+        if self.settings is not None or rounded:
+            world["settings"], version = dict(self.settings or {}), SETTINGS
         return {"schema": "plimsoll.record", "version": version, **world, "torch": torch.__version__, "capability": list(self.capability),
                 "tf32": self._tf32(),
                 "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}

@@ -8,6 +8,9 @@ from math import lcm
 from typing import Any
 
 Point = Mapping[str, int]
+# Attention that saves memory keeps a logarithm for each query, of these rounded up to so many (kAlignLSE in PyTorch's
+# aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_forward.h).
+ALIGNED = 32
 
 
 class OtherSteps(ValueError):
@@ -34,6 +37,7 @@ class Sizes:
         self._known: dict[tuple[int, ...], Any] = {}
         count = len(self.powers)
         self._inverse = _inverse([[_product(point, self.symbols, powers) for powers in self.powers] for point in self.at[:count]])
+        self._rounded = [(units, found) for units in self._units() if (found := self._inverse_of_rounded(units))]
 
     def merged(self, values: tuple[int, ...]) -> Any:
         """A number that is the same everywhere, or "#3" for a polynomial; OtherSteps where no polynomial says them all."""
@@ -45,14 +49,40 @@ class Sizes:
         return self._known[values]
 
     def _polynomial(self, values: tuple[int, ...]) -> list[Any]:
-        """[divisor, [coefficient, power of each symbol...]...]"""
+        """[divisor, [coefficient, power of each symbol...]...], where [divisor, multiple of each symbol...] rounds the symbols up before."""
+        plain = (1,) * len(self.symbols)
+        for units, inverse in ((plain, self._inverse), *self._rounded):
+            terms = self._terms(values, units, inverse)
+            if terms is not None:
+                over = lcm(*(Fraction(c).denominator for c, _ in terms))
+                return [over if units == plain else [over, *units], *([int(c * over), *powers] for c, powers in terms)]
+        raise OtherSteps("a size is no polynomial of the named dimensions")
+
+    def _terms(self, values: tuple[int, ...], units: Sequence[int], inverse: list[list[Fraction]]) -> list[tuple[Fraction, tuple[int, ...]]] | None:
+        """Nothing where they do not say all values. What is rounded is a factor once: that can be checked."""
         count = len(self.powers)
-        coefficients = [sum(c * v for c, v in zip(row, values[:count])) for row in self._inverse]
+        coefficients = [sum(c * v for c, v in zip(row, values[:count])) for row in inverse]
+        terms = [(Fraction(c), powers) for c, powers in zip(coefficients, self.powers) if c]
+        if any(power > 1 and unit > 1 for _, powers in terms for power, unit in zip(powers, units)):
+            return None
         for point, value in zip(self.at[count:], values[count:]):
-            if sum(c * _product(point, self.symbols, powers) for c, powers in zip(coefficients, self.powers)) != value:
-                raise OtherSteps("a size is no polynomial of the named dimensions")
-        over = lcm(*(Fraction(c).denominator for c in coefficients))
-        return [over, *([int(c * over), *powers] for c, powers in zip(coefficients, self.powers) if c)]
+            if sum(c * _product(self._up(point, units), self.symbols, powers) for c, powers in terms) != value:
+                return None
+        return terms
+
+    def _units(self) -> list[tuple[int, ...]]:
+        """One symbol rounded up, for each."""
+        return [tuple(ALIGNED if at == chosen else 1 for at in range(len(self.symbols))) for chosen in range(len(self.symbols))]
+
+    def _up(self, point: Point, units: Sequence[int]) -> Point:
+        return {name: -(-point[name] // unit) * unit for name, unit in zip(self.symbols, units)}
+
+    def _inverse_of_rounded(self, units: Sequence[int]) -> list[list[Fraction]] | None:
+        points = [self._up(point, units) for point in self.at[:len(self.powers)]]
+        try:
+            return _inverse([[_product(point, self.symbols, powers) for powers in self.powers] for point in points])
+        except StopIteration:  # points that differ no more
+            return None
 
 
 def _product(point: Point, symbols: Sequence[str], powers: Sequence[int]) -> int:

@@ -1,10 +1,13 @@
 """from_torch(): samples of any size, factories that read numbers, trainings, what PyTorch does not run or export. Needs torch."""
+import gzip
 import importlib.util
+import json
 import os
 import sys
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 import plimsoll
 
@@ -221,6 +224,22 @@ class Records(Ways, unittest.TestCase):
         self.assertEqual(*(model.estimate(gpu="t4", batch=6).live_peak_bytes for model in (inside, outside)))
         self.assertEqual(self.model(Losing(), {"x": x, "more": [x, x]}).estimate(gpu="t4", batch=6).parameters, 36)
 
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "needs transformers")
+    def test_masks_that_hide_nothing_are_left_out(self):
+        from transformers import LlamaConfig, LlamaForCausalLM
+        config = LlamaConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=100)
+        ids = torch.zeros(1, 40, dtype=torch.long)
+        dims = {0: "batch", 1: "sequence"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", plimsoll.PlimsollWarning)
+            model = self.model(lambda: LlamaForCausalLM(config), {"input_ids": ids, "labels": ids}, {"input_ids": dims, "labels": dims})
+            asked = model.estimate(gpu="t4", batch=3, dim={"sequence": 57})
+        self.assertEqual(asked.to_dict()["input"]["symbols"], {"batch": 3, "sequence": 57})
+        calls = json.loads(gzip.decompress(model.path.read_bytes()))["calls"]
+        self.assertNotIn("where", [call["operator"] for call in calls])
+        attention, = [call for call in calls if "attention" in call["operator"] and not call["operator"].endswith("backward")]
+        self.assertTrue(attention["facts"]["is_causal"])
+
     def test_sizes_of_which_some_are_free(self):
         class Halves(torch.nn.Module):
             def __init__(self):
@@ -244,6 +263,15 @@ class Records(Ways, unittest.TestCase):
         net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
         model = self.model(torch.compile(net), (torch.randn(2, 4),))
         self.assertEqual(answer(model, batch=6), answer(self.model(net, (torch.randn(2, 4),)), batch=6))
+
+    def test_a_build_that_cannot_record(self):
+        with mock.patch.object(torch.version, "cuda", None):
+            with self.assertRaisesRegex(plimsoll.InputError, "it takes the build of PyTorch with CUDA") as caught:
+                self.model(self.net(), (torch.randn(2, 64),))
+            self.assertEqual(caught.exception.code, "E292")
+            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: it takes the build"):
+                model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))
+            self.assertGreater(model.estimate(gpu="t4", batch=4, optimizer="adamw").device_bytes, 0)
 
     def test_is_saved(self):
         model = self.model(self.net(), (torch.randn(2, 64),), optimizer="adamw")

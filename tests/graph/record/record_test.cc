@@ -79,6 +79,19 @@ TEST_CASE("record: storages, calls and phases become a step") {
   CHECK(record->graph.nodes[0].module == "body");
 }
 
+TEST_CASE("record: a size may count in multiples of a symbol") {
+  auto text = record_of_product();
+  text["sizes"][2] = nlohmann::json::parse("[[1, 32], [4, 1], [8, 0]]");
+  const auto record = read(text);
+  REQUIRE(record);
+  CHECK(record->step.buffers[2].bytes.evaluate({{"batch", 33}}) == 4 * 64 + 8);
+  CHECK(record->step.buffers[2].bytes.evaluate({{"batch", 32}}) == 4 * 32 + 8);
+  text["sizes"][2] = nlohmann::json::parse("[[1, 0], [4, 1]]");
+  CHECK(code_of(text) == "E312");
+  text["sizes"][2] = nlohmann::json::parse("[[1], [4, 1]]");
+  CHECK(code_of(text) == "E281");
+}
+
 TEST_CASE("record: a size is never below 0") {
   auto text = record_of_product();
   text["sizes"][2] = nlohmann::json::parse("[1, [-64, 1]]");
