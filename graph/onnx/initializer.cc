@@ -109,4 +109,22 @@ std::unique_ptr<TensorSpec> constant_value(const NodeSpec& node) {
   return spec;
 }
 
+void flatten_tensors(const NodeExtras& extras, const OpRow* row, Attributes& attributes) {
+  for (const auto& [name, tensor] : extras.tensors) {
+    if (row && !has_attribute(*row, name)) continue;
+    attributes.set(name + "_dtype", tensor.data_type);
+    if (!tensor.contents) continue;
+    const auto& [integers, reals] = *tensor.contents;
+    if (reals.size() == 1) {
+      attributes.set(name, reals.front());
+    } else if (integers.size() == 1) {
+      attributes.set(name, integers.front());
+    } else if (!reals.empty()) {
+      attributes.set(name, reals);
+    } else {
+      attributes.set(name, integers);
+    }
+  }
+}
+
 }  // namespace plimsoll::onnx

@@ -5,6 +5,7 @@
 
 #include "graph/base/limits.h"
 #include "graph/onnx/model.h"
+#include "graph/ops/op_row.h"
 
 namespace plimsoll::onnx {
 
@@ -33,5 +34,9 @@ Tensor integer_constant(std::string name, DType dtype, Shape shape, std::vector<
 // The attributes of a Constant node as the tensor they mean, except `sparse_value` and strings: the
 // spec's own tensor, or one built from value_int(s) and value_float(s). Null where there is none.
 std::unique_ptr<TensorSpec> constant_value(const NodeSpec& node);
+
+// Tensors among a node's attributes as numbers and an element type: ConstantOfShape's `value` and
+// its like (see graph/ir/attributes.h). `row`: whose attributes alone are taken; null: all.
+void flatten_tensors(const NodeExtras& extras, const OpRow* row, Attributes& attributes);
 
 }  // namespace plimsoll::onnx

@@ -42,25 +42,6 @@ std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) 
   return bound;
 }
 
-// ConstantOfShape's `value` and its like: contents and element type (see graph/ir/attributes.h).
-void flatten_tensors(const NodeExtras& extras, const OpRow* row, Attributes& attributes) {
-  for (const auto& [name, tensor] : extras.tensors) {
-    if (row && !has_attribute(*row, name)) continue;
-    attributes.set(name + "_dtype", tensor.data_type);
-    if (!tensor.contents) continue;
-    const auto& [integers, reals] = *tensor.contents;
-    if (reals.size() == 1) {
-      attributes.set(name, reals.front());
-    } else if (integers.size() == 1) {
-      attributes.set(name, integers.front());
-    } else if (!reals.empty()) {
-      attributes.set(name, reals);
-    } else {
-      attributes.set(name, integers);
-    }
-  }
-}
-
 }  // namespace
 
 Place Inliner::place(const Frame& frame, const NodeSpec& node) const {

@@ -132,89 +132,6 @@ Result<void> embedding_bag(InferContext& c) {
   return {};
 }
 
-struct Stack {
-  int64_t gates = 1, layers = 1, directions = 1;
-  bool batch_first = false;
-  Dim hidden;
-};
-
-Result<Stack> read_stack(InferContext& c) {
-  const Attributes& at = c.attributes();
-  const std::string cell = at.string("cell", "lstm");
-  Stack stack{.gates = cell == "lstm"  ? 4
-                       : cell == "gru" ? 3
-                                       : 1,
-              .layers = at.integer("layers", 1),
-              .directions = at.integer("directions", 1),
-              .batch_first = at.integer("batch_first", 0) != 0,
-              .hidden = {}};
-  const bool known = stack.gates > 1 || cell == "rnn_tanh" || cell == "rnn_relu";
-  if (!known || stack.layers < 1 || stack.layers > 10000 || stack.directions < 1 ||
-      stack.directions > 2) {
-    return c.fail("E247",
-                  "cell must be lstm, gru, rnn_tanh or rnn_relu, layers at least 1, "
-                  "directions 1 or 2");
-  }
-  if (!c.has(2)) return c.fail("E253", "input 2, the first recurrent weight, is missing");
-  TRY(require_rank(c, 2, 2, 2));
-  stack.hidden = c.shape(2)[1];
-  return stack;
-}
-
-// x [T,N,in], or [N,T,in] where batch_first; per layer and direction w_ih, w_hh, b_ih, b_hh, any of
-// which may be absent but w_hh [gates*hidden, hidden]; h0, c0 -> y, h and, of an LSTM, c.
-// x [N,I], h and an LSTM's c [N,H], w_ih [gates*H,I], w_hh [gates*H,H], two biases.
-Result<void> recurrent_cell(InferContext& c) {
-  for (const size_t i : {0, 1, 3, 4}) {
-    if (!c.has(i)) return c.fail("E253", "a cell takes an input, a state and two weights");
-    if (auto checked = require_rank(c, i, 2, 2); !checked) return checked;
-  }
-  const Dim gates = c.shape(1)[1] * Dim(c.has(2) ? 4 : 3);
-  for (const size_t i : {3, 4}) {
-    auto same = require_equal(c, c.shape(i)[0], gates, "gates of the weights");
-    if (same) same = require_equal(c, c.shape(i)[1], c.shape(i - 3)[1], "features");
-    if (!same) return same;
-  }
-  c.set(0, c.dtype(0), c.shape(1));
-  if (c.has(2)) c.set(1, c.dtype(0), c.shape(1));
-  return {};
-}
-
-Result<void> recurrent(InferContext& c) {
-  if (auto checked = require_rank(c, 0, 3, 3); !checked) return checked;
-  const auto stack = TRY(read_stack(c));
-  const Dim rows = stack.hidden * Dim(stack.gates);
-  const auto weights = static_cast<size_t>(4 * stack.layers * stack.directions);
-  for (size_t i = 1; i <= weights; i += 4) {
-    const bool first = i <= 4 * static_cast<size_t>(stack.directions);
-    const Dim in = first ? c.shape(0)[2] : stack.hidden * Dim(stack.directions);
-    if (c.has(i)) {
-      if (auto checked = require_rank(c, i, 2, 2); !checked) return checked;
-      if (auto same = require_equal(c, c.shape(i)[1], in, "input features"); !same) return same;
-    }
-    if (c.has(i + 1)) {
-      if (auto checked = require_rank(c, i + 1, 2, 2); !checked) return checked;
-      if (auto same = require_equal(c, c.shape(i + 1)[0], rows, "gates"); !same) return same;
-    }
-  }
-  Shape y = c.shape(0);
-  y[2] = stack.hidden * Dim(stack.directions);
-  const Shape state{Dim(stack.layers * stack.directions), y[stack.batch_first ? 0 : 1],
-                    stack.hidden};
-  for (size_t i = weights + 1; i < c.inputs(); ++i) {
-    if (!c.has(i)) continue;
-    if (auto checked = require_rank(c, i, 3, 3); !checked) return checked;
-    for (size_t axis = 0; axis < 3; ++axis) {
-      if (auto same = require_equal(c, c.shape(i)[axis], state[axis], "the first state"); !same) {
-        return same;
-      }
-    }
-  }
-  c.set(0, c.dtype(0), std::move(y));
-  for (size_t i = 1; i < c.outputs(); ++i) c.set(i, c.dtype(0), state);
-  return {};
-}
-
 // Images pooled to `sizes`.
 Result<void> adaptive_pool(InferContext& c) {
   const std::vector<int64_t> sizes = c.attributes().integers("sizes");
@@ -360,27 +277,6 @@ constexpr OpRow kCompositeRows[] = {
      .lower = lower::linear,
      .example = "f32[B,S,16] f32[4,16] f32[4] -> f32[B,S,4] | flop 128*B*S | keeps in0 in1 | grads "
                 "in0 in1 in2"},
-    {.name = "Recurrent",
-     .traits = OpRow::kOverTime,
-     .weights = slots_from(1),
-     .domain = "plimsoll",
-     .attributes = "apart batch_first cell directions dropout gate_norm layers skip_input unrolled",
-     .shape = recurrent,
-     .lower = lower::recurrent,
-     .example = "f32[S,B,8] f32[64,8] f32[64,16] f32[64] f32[64] {cell=\"lstm\"} -> f32[S,B,16] "
-                "f32[1,B,16] f32[1,B,16] | flop 3072*B*S | keeps f32[1,B,16] f32[1,B,16] in0 out0 "
-                "u8[320*B*S] | grads in0 in1 in2 in3 in4"},
-    {.name = "RecurrentCell",
-     .traits = OpRow::kOverTime,
-     .weights = slots(3, 4, 5, 6),
-     .states = slots(1, 2),
-     .domain = "plimsoll",
-     .inputs = 2,
-     .shape = recurrent_cell,
-     .lower = lower::recurrent_cell,
-     .example = "f32[B,8] f32[B,16] f32[B,16] f32[64,8] f32[64,16] f32[64] f32[64] -> f32[B,16] "
-                "f32[B,16] | flop 3712*B | keeps f32[B,64] f32[B,64] f32[B,64] in0 in1 in2 in3 in4 "
-                "out1 | grads in0 in1 in2 in3 in4 in5 in6"},
     {.name = "RmsNorm",
      .traits = OpRow::kNorm,
      .weights = slots(1),
