@@ -38,6 +38,23 @@ TEST_CASE("every trainer's defaults are settings and values that they take") {
   CHECK(find_trainer("nobody") == nullptr);
 }
 
+TEST_CASE("a trainer is named after the framework in records") {
+  CHECK(trainer_of("pytorch / nanotron") == find_trainer("nanotron"));
+  CHECK(trainer_of("pytorch / Megatron-LM") == find_trainer("megatron"));
+  CHECK(trainer_of("pytorch / nobody") == nullptr);
+  CHECK(trainer_of("pytorch") == nullptr);
+}
+
+TEST_CASE("Megatron-LM and nanotron add gradients to a buffer in 32 bits, at different times") {
+  const Request nanotron = asked_by({{"trainer", "nanotron"}});
+  CHECK(nanotron.parallel.gradient_buffer == GradientBuffer::kAfterPass);
+  CHECK(nanotron.parallel.split_loss == SplitLoss::kMegatron);
+  CHECK(nanotron.recipe.precision->name == "mixed-bf16");
+  CHECK(asked_by({{"trainer", "megatron"}}).parallel.gradient_buffer == GradientBuffer::kAsReady);
+  const Request own = asked_by({{"trainer", "megatron"}, {"gradient-buffer", "none"}});
+  CHECK(own.parallel.gradient_buffer == GradientBuffer::kNone);
+}
+
 TEST_CASE("a trainer's defaults hold where nothing else is given") {
   const Request plain = asked_by({}), trl = asked_by({{"trainer", "trl"}});
   CHECK_FALSE(plain.recipe.clip_grad_norm);
