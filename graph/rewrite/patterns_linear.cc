@@ -12,7 +12,7 @@ bool is_matrix_parameter(const Rewrite& r, TensorId t) {
          tensor.shape->size() == 2 && !tensor.contents;
 }
 
-constinit const Fragment kProductOf("y = MatMul(x, w)"), kTransposed("y = Transpose(w)");
+constinit const Fragment kProductOf("y = MatMul(x, w)"), kTransposedWeight("y = Transpose(w)");
 
 // Weight matrices that an exporter folded a transposition into: all their readers multiply by them
 // from the right.
@@ -128,7 +128,7 @@ void linear(Finder& f) {
     const auto product = r.is_removed(id) ? std::nullopt : kProductOf.at(r, id);
     if (!product) continue;
     const TensorId right = (*product)["w"];
-    if (const TensorId weight = kTransposed.in(r, right, "w"); weight != kNoTensor) {
+    if (const TensorId weight = kTransposedWeight.in(r, right, "w"); weight != kNoTensor) {
       if (is_matrix_parameter(r, weight)) make_linear(f, id, weight);
     } else if (is_folded_weight(r, right)) {
       auto& shape = *r.graph().tensors[right].shape;

@@ -10,7 +10,7 @@ namespace plimsoll::patterns {
 namespace {
 
 // Rows [N, D], or one such matrix for all samples, [1, N, D]: N places.
-std::optional<Dim> places_of(const Rewrite& r, TensorId t) {
+std::optional<Dim> places_of_rows(const Rewrite& r, TensorId t) {
   const bool rows = is_folded_result(r.tensor(t), "embedding") && !r.tensor(t).contents &&
                     (r.rank(t) == 2 || (r.rank(t) == 3 && r.extent(t, 0) == 1));
   return rows ? std::optional((*r.tensor(t).shape)[r.rank(t) - 2]) : std::nullopt;
@@ -39,7 +39,7 @@ void lookups(Finder& f) {
   const size_t tensors = r.graph().tensors.size();
   for (TensorId rows = 0; rows < tensors; ++rows) {
     if (r.readers(rows).empty()) continue;
-    const std::optional<Dim> near = places_of(r, rows);
+    const std::optional<Dim> near = places_of_rows(r, rows);
     const std::optional<Dim> entries = near ? near : distances_of(r, rows);
     if (!entries) continue;
     const std::vector<NodeId> readers = r.readers(rows);
