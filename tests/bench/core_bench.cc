@@ -166,12 +166,8 @@ void max_batch_of(benchmark::State& state, const std::string& name) {
   const auto evaluator = Evaluator::make(*platform, request);
   const MaxBatchQuery query{.capacity = platform->device.memory_reported.value,
                             .start = *request.batch};
-  const auto model = compile(request, *platform);
   for (auto _ : state) {
-    state.PauseTiming();
-    CompiledModel own = *model;
-    state.ResumeTiming();
-    BatchMemory memory(request, *evaluator, std::move(own));
+    BatchMemory memory(request, *evaluator);
     const auto answer = max_batch(std::ref(memory), query);
     if (!answer) state.SkipWithError(answer.error().front().message.c_str());
     benchmark::DoNotOptimize(answer);
