@@ -156,7 +156,7 @@ void sweep_of(benchmark::State& state, const std::string& name) {
   }
 }
 
-// The search after the compilation, with what is compiled again on the way: at most 60 ms is asked
+// The search, and what it compiles: at most 60 ms is asked
 // of each.
 void max_batch_of(benchmark::State& state, const std::string& name) {
   const auto hwdb = Hwdb::open();
