@@ -23,10 +23,11 @@ std::string head(const PlanAdvice& advice, const Page& page) {
                        toned("DOES NOT FIT", Tone::kBad, page), where,
                        human_bytes(advice.usable_bytes));
   const PricedPlan& best = advice.plans.front();
-  return fmt::format("{}   {}: peak {} of {}, step {}\n",
+  return fmt::format("{}   {}: peak {} of {}, step {}, {} {}/s\n",
                      toned(headline(best.verdict), tone_of(best.verdict), page), where,
                      human_bytes(best.device_bytes), human_bytes(advice.usable_bytes),
-                     human_time(best.step_ns));
+                     human_time(best.step_ns), human_number(best.samples_per_second),
+                     advice.sample_unit);
 }
 
 std::string crossing_text(const Crossing& c) {
@@ -45,7 +46,7 @@ std::string counts_text(const PlanAdvice& advice) {
                             c.compared, c.estimated);
 }
 
-std::string nearest_text(const NearestFit& n, const Page& page) {
+std::string nearest_text(const NearestFit& n, int64_t nodes, const Page& page) {
   std::string text;
   if (!n.plan.settings.empty())
     text += wrapped(fmt::format("Nearest: {} is {} short.", spelled(n.plan.settings),
@@ -58,6 +59,8 @@ std::string nearest_text(const NearestFit& n, const Page& page) {
                     spelled(n.on_more_gpus.settings), human_bytes(n.on_more_gpus.device_bytes)),
         page);
   }
+  if (n.gpus == 0 && nodes == 1)
+    text += wrapped("--nodes N --network ID makes it try more machines too.", page);
   if (!n.device_id.empty())
     text += wrapped(
         fmt::format("Fits: {} with {}, peak {}.", n.device_id, spelled(n.on_other_device.settings),
@@ -105,7 +108,7 @@ std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool
   text += "\n" + wrapped(counts_text(advice), page);
   for (const auto& [settings, why] : advice.refusals)
     text += wrapped(fmt::format("refused: {}", spelled(why)), page);
-  if (advice.nearest) text += "\n" + nearest_text(*advice.nearest, page);
+  if (advice.nearest) text += "\n" + nearest_text(*advice.nearest, advice.nodes, page);
   text += assumed_paragraph(advice.notes, page);
   return basis ? text + basis_text(advice.notes, page) : text;
 }

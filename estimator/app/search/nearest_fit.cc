@@ -62,10 +62,10 @@ std::vector<Device> larger_devices(const Hwdb& hwdb, const Platform& platform, i
   return devices;
 }
 
-void find_other_device(const FailedSearch& failed, const EstimatedPlan& least,
+void find_other_device(const FailedSearch& failed, const PricedPlans::Least& least,
                        NearestFit& nearest) {
   constexpr size_t kMostTried = 6;
-  const auto devices = larger_devices(failed.hwdb, failed.platform, least.priced.device_range.high);
+  const auto devices = larger_devices(failed.hwdb, failed.platform, least.bytes);
   for (size_t i = 0; i < std::min(devices.size(), kMostTried); ++i) {
     Request other = failed.request;
     other.devices = {devices[i].id};
@@ -89,12 +89,17 @@ void find_other_device(const FailedSearch& failed, const EstimatedPlan& least,
 NearestFit nearest_fit(const FailedSearch& failed, std::span<const EstimatedPlan> estimated) {
   NearestFit nearest;
   find_more_gpus(failed, nearest);
-  if (estimated.empty()) return nearest;
-  const auto least = std::ranges::min_element(
-      estimated, {}, [](const EstimatedPlan& e) { return e.priced.device_bytes; });
-  nearest.plan = least->priced;
-  nearest.missing_bytes =
-      std::max<int64_t>(0, least->priced.device_range.high - failed.platform.usable_bytes);
+  std::optional<PricedPlans::Least> least = failed.least;
+  if (!estimated.empty()) {
+    const auto smallest = std::ranges::min_element(
+        estimated, {}, [](const EstimatedPlan& e) { return e.priced.device_bytes; });
+    least = {smallest->plan, smallest->priced.device_range.high};
+    nearest.plan = smallest->priced;
+  } else if (least) {
+    nearest.plan.settings = settings_of(least->plan);
+  }
+  if (!least) return nearest;
+  nearest.missing_bytes = std::max<int64_t>(0, least->bytes - failed.platform.usable_bytes);
   find_other_device(failed, *least, nearest);
   return nearest;
 }

@@ -115,7 +115,8 @@ Result<PlanAdvice> advise_plans(const Request& request, const Hwdb& hwdb,
   std::vector<EstimatedPlan> best = best_of(all);
   const bool none = best.empty() || best.front().priced.verdict == Verdict::kDoesNotFit;
   if (none)
-    advice.nearest = nearest_fit({request, hwdb, platform, prices, space, options.threads}, all);
+    advice.nearest =
+        nearest_fit({request, hwdb, platform, prices, space, search.least(), options.threads}, all);
   if (best.empty()) return advice;
   advice.sample_unit = best.front().sample_unit;
   advice.crossings = crossings_of(with_plan(request, best.front().plan), platform);

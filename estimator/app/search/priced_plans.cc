@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "estimator/app/search/unbeaten.h"
 #include "estimator/estimator.h"
@@ -65,6 +66,19 @@ bool PricedPlans::is_promising(const Compared& compared) const {
          is_close(compared.outline, platform_);
 }
 
+void PricedPlans::note_kept(const ClusterPlan& plan, int64_t bytes) {
+  const auto order = [](const Least& l) {
+    return std::tuple(l.bytes, l.plan.block.checkpoint == "none", l.plan.block.micro_batch);
+  };
+  const Least least{plan, bytes};
+  if (!least_ || order(least) < order(*least_)) least_ = least;
+  if (bytes > platform_.usable_bytes) {
+    ++counts_.kept_too_much;
+  } else {
+    kept_.push_back(plan);
+  }
+}
+
 // What the model cannot be split into, and what keeps more than there is.
 void PricedPlans::leave_out(std::span<const ClusterPlan> plans, size_t threads) {
   int64_t least = plans.empty() ? 1 : plans.front().block.micro_batch;
@@ -77,10 +91,8 @@ void PricedPlans::leave_out(std::span<const ClusterPlan> plans, size_t threads) 
     const bool stays_whole = price && plan.stages > 1 && price->blocks < plan.stages;
     if (!price || stays_whole) {
       ++counts_.refused;
-    } else if (kept_bytes(plan, *price) > platform_.usable_bytes) {
-      ++counts_.kept_too_much;
     } else {
-      kept_.push_back(plan);
+      note_kept(plan, kept_bytes(plan, *price));
     }
   }
   counts_.considered = static_cast<int64_t>(plans.size());

@@ -2,6 +2,7 @@
 // estimate, and their estimates.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,12 @@ class PricedPlans {
   std::vector<EstimatedPlan> run(std::span<const ClusterPlan> plans, const PlanEffort& effort,
                                  size_t threads);
   const PlanCounts& counts() const { return counts_; }
+  // The plan that keeps least, and how much; nothing where the model cannot be split so at all.
+  struct Least {
+    ClusterPlan plan{};
+    int64_t bytes = 0;
+  };
+  const std::optional<Least>& least() const { return least_; }
 
  private:
   struct Compared {
@@ -44,6 +51,7 @@ class PricedPlans {
     bool estimated = false;
   };
 
+  void note_kept(const ClusterPlan& plan, int64_t bytes);
   void leave_out(std::span<const ClusterPlan> plans, size_t threads);
   void compare(size_t threads);
   std::vector<size_t> fastest(const PlanEffort& effort) const;
@@ -57,6 +65,7 @@ class PricedPlans {
   const Platform& platform_;
   BlockPrices& prices_;
   PlanCounts counts_;
+  std::optional<Least> least_;
   std::vector<ClusterPlan> kept_;  // that a card may hold
   std::vector<Compared> compared_;
   std::vector<EstimatedPlan> estimated_;

@@ -13,6 +13,7 @@ namespace {
 PlanAdvice example_of_plans() {
   const std::string flags = setting("tp", "8") + " " + setting("batch", "1");
   PlanAdvice advice{.device_id = "h100-sxm-80gb",
+                    .sample_unit = "tokens",
                     .usable_bytes = int64_t{80} << 30,
                     .gpus = 32,
                     .nodes = 4,
@@ -47,7 +48,9 @@ bool says(const std::string& text, const std::string& part) {
 
 TEST_CASE("plan advice: verdict first, then flags, links and how many plans there were") {
   const std::string text = to_text(example_of_plans());
-  CHECK(text.starts_with("FITS   32 x h100-sxm-80gb in 4 machines: peak 40.0 GiB of 80.0 GiB"));
+  CHECK(
+      text.starts_with("FITS   32 x h100-sxm-80gb in 4 machines: peak 40.0 GiB of 80.0 GiB, step "
+                       "2.00 s, 16.0 tokens/s"));
   CHECK(says(text, "best: --tp 8 --batch 1"));
   CHECK(says(text, "why: of its step 4 % is waiting."));
   CHECK(says(text, "tp 8, over nvlink-4: sums feature maps."));
@@ -72,6 +75,11 @@ TEST_CASE("plan advice: what is short and what would do") {
   CHECK(says(text, "Nearest: --tp 8 --batch 1 is 3.0 GiB short."));
   CHECK(says(text, "Fits: 64 GPUs in 8 machines with --tp 8"));
   CHECK(says(text, "Fits: h200 with --tp 8"));
+  CHECK_FALSE(says(text, "--network"));
+  advice.nodes = 1;
+  advice.nearest->gpus = 0;
+  CHECK(says(to_text(advice), "--nodes N --network ID"));
+  advice.nodes = 4;
   advice.plans.clear();
   CHECK(to_text(advice).starts_with("DOES NOT FIT   no plan of 32 x h100-sxm-80gb in 4 machines"));
 }

@@ -66,7 +66,9 @@ TEST_CASE("plan search: where nothing fits, what is short and what would do") {
   const PlanAdvice advice = advice_for(request);
   REQUIRE(advice.nearest);
   CHECK(advice.plans.empty() == (advice.counts.estimated == 0));
-  CHECK(!advice.nearest->device_id.empty() == (advice.counts.estimated > 0));
+  CHECK(advice.nearest->missing_bytes > 0);
+  CHECK(!advice.nearest->plan.settings.empty());
+  CHECK(!advice.nearest->device_id.empty());
   CHECK(to_text(advice).find("DOES NOT FIT") == 0);
 }
 
