@@ -156,8 +156,8 @@ int run_command(const std::vector<std::string>& given) {
     root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForVersion& version) {
     return print(version.what());
-  } catch (const CLI::Success& asked) {
-    const bool all = asked.get_name() == "CallForAllHelp";
+  } catch (const CLI::Success& help) {
+    const bool all = help.get_name() == "CallForAllHelp";
     for (const Verb& v : verbs) {
       if (v.app->parsed()) return print(help_of_verb(*v.app, all));
     }
@@ -167,7 +167,10 @@ int run_command(const std::vector<std::string>& given) {
   }
   for (const Verb& v : verbs) {
     if (!v.app->parsed()) continue;
-    const Diagnostics unknown = unknown_arguments(*v.app, v.app->remaining());
+    std::vector<std::string> extras = v.app->remaining();
+    const std::vector<std::string> after = root.remaining();  // "--", which ended the flags
+    extras.insert(extras.end(), after.begin(), after.end());
+    const Diagnostics unknown = unknown_arguments(*v.app, extras);
     return unknown.empty() ? v.run() : report(unknown);
   }
   return unknown_command(arguments.front());
