@@ -41,6 +41,28 @@ std::pair<std::string_view, std::string_view> split_mig(std::string_view name) {
   return {name, {}};
 }
 
+SizedName split_size(std::string_view name) {
+  std::string text = lower_case(name);
+  for (const std::string_view unit : {"gib", "gb", "g"}) {
+    if (!text.ends_with(unit)) continue;
+    text.resize(text.size() - unit.size());
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    const size_t digits = text.find_last_not_of("0123456789");
+    if (digits == text.npos || is_word(text[digits])) return {};
+    const auto size = parse_number<int64_t>(std::string_view(text).substr(digits + 1));
+    return size ? SizedName{text.substr(0, digits), *size} : SizedName();
+  }
+  return {};
+}
+
+std::string without_line(std::string_view name) {
+  std::string plain = lower_case(name);
+  for (const std::string_view line : {"nvidia", "tesla", "quadro", "geforce"}) {
+    if (const size_t at = plain.find(line); at != plain.npos) plain.erase(at, line.size());
+  }
+  return plain;
+}
+
 bool is_device_file(std::string_view name) {
   return name.ends_with(".json") || name.find('/') != name.npos;
 }

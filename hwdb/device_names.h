@@ -30,4 +30,15 @@ std::pair<std::string_view, std::string_view> split_mig(std::string_view name);
 // Whether a name is a path to a device file.
 bool is_device_file(std::string_view name);
 
+// A name and how much memory the card has, as people add it: "A100-40G" and "3060 12GB" are
+// ("A100", 40) and ("3060", 12). 0 where it says none.
+struct SizedName {
+  std::string name;
+  int64_t gibibytes = 0;
+};
+SizedName split_size(std::string_view name);
+
+// "v100" of "Tesla V100": without the line that the maker sold it in.
+std::string without_line(std::string_view name);
+
 }  // namespace plimsoll

@@ -86,6 +86,30 @@ Result<Device> Hwdb::device(std::string_view name) const {
   return mig_slice(*device, part);
 }
 
+// Of cards that go by one name, those with so much memory.
+std::vector<std::string> Hwdb::of_size(const std::vector<std::string>& ids,
+                                       int64_t gibibytes) const {
+  constexpr double kNear = .1;
+  std::vector<std::string> found;
+  for (const std::string& id : ids) {
+    const Result<Device> device = load_device(id);
+    const double size = device ? static_cast<double>(device->memory.value) / (1 << 30) : 0;
+    const auto wanted = static_cast<double>(gibibytes);
+    if (size > (1 - kNear) * wanted && size < (1 + kNear) * wanted) found.push_back(id);
+  }
+  return found;
+}
+
+// As people call a card by its line, and by its memory, where nobody is called just so.
+std::vector<std::string> Hwdb::loosely_called(std::string_view name) const {
+  if (auto ids = devices_called(without_line(name)); !ids.empty()) return ids;
+  const SizedName sized = split_size(name);
+  if (sized.gibibytes == 0) return {};
+  std::vector<std::string> ids = devices_called(sized.name);
+  if (ids.empty()) ids = devices_called(without_line(sized.name));
+  return of_size(ids, sized.gibibytes);
+}
+
 Result<Device> Hwdb::whole_device(std::string_view name) const {
   if (const std::string id = lower_case(name); contains(file_of(id))) return load_device(id);
   const std::string key = device_key(name);
@@ -96,6 +120,7 @@ Result<Device> Hwdb::whole_device(std::string_view name) const {
     if (known.own) add_unique(own, known.id);
     add_unique(called, known.id);
   }
+  if (called.empty()) called = loosely_called(name);
   const std::string quoted = shortened(name, kQuotedColumns);
   if (own.size() > 1) {
     return error("E403", fmt::format("\"{}\" is an alias of both \"{}\" and \"{}\"", quoted, own[0],

@@ -14,6 +14,7 @@
 #include "graph/base/try.h"
 #include "hwdb/device_names.h"
 #include "hwdb/lookup.h"
+#include "hwdb/other_frameworks.h"
 
 namespace plimsoll {
 
@@ -72,7 +73,12 @@ tl::unexpected<Diagnostics> unknown_framework(std::string_view name, const std::
     words.insert(profile.framework);
     words.insert(profile.aliases.begin(), profile.aliases.end());
   }
+  const std::string help(help_for_framework(family));
   const std::vector<std::string> near = nearest_few(family, {words.begin(), words.end()});
+  if (!help.empty()) {
+    return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)),
+                 {}, help);
+  }
   return error("E143", fmt::format("unknown framework \"{}\"", shortened(name, kQuotedColumns)), {},
                fmt::format("{}: {}", near.empty() ? "known are" : "nearest",
                            fmt::join(near.empty() ? ids : near, ", ")));
@@ -257,7 +263,7 @@ Result<std::vector<FrameworkProfile>> Hwdb::profiles(const std::string& wanted,
 }
 
 Result<FrameworkProfile> Hwdb::framework(std::string_view name) const {
-  const std::string wanted = lower_case(name);
+  const std::string wanted = framework_name(name);
   const size_t dash = wanted.find_last_of('-');
   auto version =
       dash == wanted.npos ? std::nullopt : parse_version(std::string_view(wanted).substr(dash + 1));

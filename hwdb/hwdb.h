@@ -83,6 +83,8 @@ class Hwdb {
   };
   std::vector<NamedDevice> device_names() const;
   Result<Device> whole_device(std::string_view name) const;
+  std::vector<std::string> loosely_called(std::string_view name) const;
+  std::vector<std::string> of_size(const std::vector<std::string>& ids, int64_t gibibytes) const;
   Result<Device> load_device(const std::string& id) const;
   tl::unexpected<Diagnostics> unknown_device(std::string_view name,
                                              const std::vector<NamedDevice>& names) const;

@@ -54,6 +54,14 @@ Sentences memory_basis(const MemoryEstimate& memory) {
   return basis;
 }
 
+// Any loss can stand in a program where a file has none.
+Sentences loss_basis(const Recipe& recipe) {
+  if (recipe.mode == Mode::kInference || recipe.loss != Loss::kSum) return {};
+  return {
+      "loss: the sum of the outputs stands for the program's, whose memory and time, such as "
+      "a detector's to assign boxes to anchors, are not included"};
+}
+
 }  // namespace
 
 std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answer) {
@@ -62,6 +70,7 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   if (!request.defaults.empty()) basis.push_back("defaults: " + request.defaults);
   append(basis, card_basis(platform.device, request, answer));
   append(basis, model.basis);
+  append(basis, loss_basis(model.recipe));
   append(basis, compiler_basis(model, usual));
   if (request.cuda_graphs) append(basis, replay_basis(model));
   append(basis, time.basis);

@@ -135,9 +135,8 @@ ConvCost library_cost(const KernelAt& kernel, const ConvCall& call, const ClassM
   return *cost;
 }
 
-KernelPrediction predict_library(const KernelAt& kernel, const ConvCall& call,
-                                 const ClassModel& model, const TimeContext& context) {
-  const ConvCost chosen = library_cost(kernel, call, model, context);
+KernelPrediction predict_calls(const ConvCost& chosen, const ConvCall& call,
+                               const ClassModel& model) {
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
   KernelPrediction prediction = predict_of(chosen);
   prediction.seconds += (call.calls - 1) * next;
@@ -148,7 +147,21 @@ KernelPrediction predict_library(const KernelAt& kernel, const ConvCall& call,
   return prediction;
 }
 
+KernelPrediction with_layout(KernelPrediction prediction, const KernelAt& kernel,
+                             const TimeContext& context) {
+  prediction.layout_conversion = layout_conversion_seconds(
+      shape_of(kernel, context), layout_of(kernel, context),
+      on_tensor_cores(unit_of(kernel, context)), context.options().library.cudnn, context.rates());
+  return prediction;
+}
+
 }  // namespace
+
+KernelPrediction predict_by(const ConvCost& algorithm, const KernelAt& kernel,
+                            const ClassModel& model, const TimeContext& context) {
+  if (!model.conv) return predict_of(algorithm);
+  return with_layout(predict_calls(algorithm, call_of(kernel, context), model), kernel, context);
+}
 
 KernelPrediction predict_convolution(const KernelAt& kernel, const ClassModel& model,
                                      const TimeContext& context) {
@@ -157,12 +170,8 @@ KernelPrediction predict_convolution(const KernelAt& kernel, const ClassModel& m
                        (kernel.dtype == DType::kBFloat16 &&
                         context.rates().compute_capability < options.bf16_library_since);
   const ConvCall call = call_of(kernel, context);
-  KernelPrediction prediction = columns ? predict_columns(kernel, call.shape, context)
-                                        : predict_library(kernel, call, model, context);
-  prediction.layout_conversion = layout_conversion_seconds(
-      shape_of(kernel, context), layout_of(kernel, context),
-      on_tensor_cores(unit_of(kernel, context)), options.library.cudnn, context.rates());
-  return prediction;
+  if (columns) return with_layout(predict_columns(kernel, call.shape, context), kernel, context);
+  return predict_by(library_cost(kernel, call, model, context), kernel, model, context);
 }
 
 }  // namespace plimsoll

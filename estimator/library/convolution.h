@@ -19,5 +19,8 @@ KernelPrediction predict_grouped(const KernelAt& kernel, const ClassModel& model
 // ... of others.
 KernelPrediction predict_convolution(const KernelAt& kernel, const ClassModel& model,
                                      const TimeContext& context);
+// ... of any, by one algorithm of them.
+KernelPrediction predict_by(const ConvCost& algorithm, const KernelAt& kernel,
+                            const ClassModel& model, const TimeContext& context);
 
 }  // namespace plimsoll

@@ -203,42 +203,46 @@ const MachineFactor* machine_factor(const ClassModel& model, Pass pass) {
   return of_all;
 }
 
-KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
-                   const ClassModel& model, const TimeContext& context) {
+KernelTimeChain chain_of(const KernelAt& kernel, const KernelPrediction& prediction,
+                         const ClassModel& model, const TimeContext& context) {
   const bool alone = context.options().alone;
   const double longest = model.rows ? kRowsLaunchInQueue : kLongestLaunchInQueue;
   const bool whole = alone || (model.fit && model.fit->queued);
-  const double launch = whole ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest);
-  const double in_situ = alone || prediction.in_situ || !model.fit ? 1 : model.fit->in_situ;
-  const double work = std::max(0.0, prediction.seconds - model.fixed);
   const MachineFactor* machine = machine_factor(model, kernel.pass);
-  const double on_machine = machine != nullptr ? machine->factor : 1;
-  const double predicted = ((work + launch) * in_situ + prediction.layout_conversion) * on_machine;
+  return {.work = std::max(0.0, prediction.seconds - model.fixed),
+          .launch = whole ? model.fixed : std::min(model.fixed * kLaunchShareInQueue, longest),
+          .in_situ = alone || prediction.in_situ || !model.fit ? 1 : model.fit->in_situ,
+          .layout = prediction.layout_conversion,
+          .machine = machine != nullptr ? machine->factor : 1,
+          .traffic = compulsory(kernel) / or_endless(context.rates().bandwidth),
+          .operations = prediction.flop / or_endless(model.highest_flops)};
+}
 
+KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
+                   const ClassModel& model, const TimeContext& context) {
+  const KernelTimeChain chain = chain_of(kernel, prediction, model, context);
+  const MachineFactor* machine = machine_factor(model, kernel.pass);
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
-  const double traffic = compulsory(kernel) / bandwidth,
-               operations = prediction.flop / highest_flops;
-  const double floor = std::max(traffic, operations);
-
   KernelTime time{
-      .seconds = std::max(predicted, floor),
+      .seconds = chain.seconds(),
       .algorithm = prediction.algorithm,
       .flop = prediction.flop,
       .bytes = prediction.bytes,
       .workspace = prediction.workspace,
-      .converted = (prediction.converted * in_situ + prediction.layout_conversion) * on_machine,
+      .converted = (prediction.converted * chain.in_situ + chain.layout) * chain.machine,
       .basis = model.basis,
       .launches = prediction.launches};
   const bool is_sharp = machine != nullptr && machine->range90 > 0;
   const double widest =
       std::exp(is_sharp ? machine->range90 : model.range90 * range_factor(kernel));
-  time.low = std::max(time.seconds / widest, floor);
+  time.low = std::max(time.seconds / widest, chain.floor());
   time.high = time.seconds * widest;
-  const bool by_memory = prediction.memory_bound || (predicted < floor && traffic > operations);
-  time.bound_by = launch > work ? BoundBy::kLatency
-                  : by_memory   ? BoundBy::kDram
-                                : BoundBy::kCompute;
+  const bool by_law = chain.predicted() < chain.floor();
+  const bool by_memory = prediction.memory_bound || (by_law && chain.traffic > chain.operations);
+  time.bound_by = chain.launch > chain.work ? BoundBy::kLatency
+                  : by_memory               ? BoundBy::kDram
+                                            : BoundBy::kCompute;
   const double rate = by_memory ? bandwidth : highest_flops / context.rates().maximum_clock;
   const double at_peak = rate * time.seconds;
   time.fraction_of_peak =
@@ -275,6 +279,18 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   if (is_unrolled(kernel)) return unrolled_time(kernel, context);
   const ClassModel& model = model_for(kernel, context);
   return time_of(kernel, predict_of(kernel, model, context), model, context);
+}
+
+KernelTimeChain kernel_time_chain(const KernelAt& kernel, const TimeContext& context) {
+  if (is_unrolled(kernel)) return {.work = unrolled_time(kernel, context).seconds};
+  const ClassModel& model = model_for(kernel, context);
+  return chain_of(kernel, predict_of(kernel, model, context), model, context);
+}
+
+KernelTime kernel_time_by(const ConvCost& algorithm, const KernelAt& kernel,
+                          const TimeContext& context) {
+  const ClassModel& model = model_for(kernel, context);
+  return time_of(kernel, predict_by(algorithm, kernel, model, context), model, context);
 }
 
 PricedAs priced_as(const KernelAt& kernel, const TimeContext& context) {

@@ -40,6 +40,24 @@ struct KernelTime {
   bool operator==(const KernelTime&) const = default;
 };
 
+// How the seconds of one launch come to be: ((work + launch) * in_situ + layout) * machine, but no
+// less than its bytes or operations take by law.
+struct KernelTimeChain {
+  double work = 0;     // by the model of the kernel's class, carried over to this card
+  double launch = 0;   // what of its launch is no part of the work
+  double in_situ = 1;  // times as long inside a step as timed alone
+  double layout = 0;   // copies between layouts
+  double machine = 1;  // times as long on this very machine
+  // By law: of operands read and written once, and of operations, at the card's highest rates.
+  double traffic = 0, operations = 0;
+  double predicted() const { return ((work + launch) * in_situ + layout) * machine; }
+  double floor() const { return traffic > operations ? traffic : operations; }
+  double seconds() const { return predicted() > floor() ? predicted() : floor(); }
+};
+
+// Of kernel_time()'s seconds. An unrolled layer's work is all that its kernels take.
+KernelTimeChain kernel_time_chain(const KernelAt& kernel, const TimeContext& context);
+
 // Cost: 0.1-2 microseconds once its class is prepared.
 KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context);
 
@@ -58,5 +76,9 @@ PricedAs priced_as(const KernelAt& kernel, const TimeContext& context);
 // Every algorithm that a convolution is offered, fastest first, whatever the policy says; empty for
 // other kernels.
 std::vector<ConvCost> conv_alternatives(const KernelAt& kernel, const TimeContext& context);
+
+// A convolution's time by one of them, as kernel_time() comes to the chosen one's.
+KernelTime kernel_time_by(const ConvCost& algorithm, const KernelAt& kernel,
+                          const TimeContext& context);
 
 }  // namespace plimsoll

@@ -42,9 +42,11 @@ Result<void> check_sizes(const Graph& graph, const ModelRequest& request) {
   if (request.batch && batch && *request.batch != *batch)
     return unlike(setting("batch", std::to_string(*request.batch)),
                   text_of(graph.batch_symbol, *batch));
-  const auto image = requested("image");
-  if (request.image && image && *request.image != *image)
-    return unlike(setting("image", std::to_string(*request.image)), text_of("image", *image));
+  for (const char* side : {"image", "height", "width"}) {
+    const auto size = requested(side);
+    if (request.image && size && *request.image != *size)
+      return unlike(setting("image", std::to_string(*request.image)), text_of(side, *size));
+  }
   return check_longest(graph, request);
 }
 

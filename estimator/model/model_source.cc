@@ -140,13 +140,16 @@ Result<LoadedModel> load_recorded(const ByteSource& source, const Limits& limits
 }
 
 // A config begins with a brace; an ONNX file with a field tag.
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 bool looks_like_config(const ByteSource& source) {
   std::array<std::byte, 64> head{};
   const auto read = source.read(0, head);
   if (!read) return false;
   for (size_t i = 0; i < *read; ++i) {
     const char c = static_cast<char>(head[i]);
-    if (c == '{' || c == '[') return true;
+    const bool section = c == '[' && i + 1 < *read && is_letter(static_cast<char>(head[i + 1]));
+    if (c == '{' || c == '[') return !section;  // of TOML
     if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\xEF' && c != '\xBB' &&
         c != '\xBF')
       return false;

@@ -1,4 +1,6 @@
 // Several GPUs, the machine around them, and the whole run.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "estimator/settings/acts.h"
@@ -6,6 +8,7 @@
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
 #include "estimator/time/exchange.h"
+#include "graph/base/setting.h"
 #include "graph/base/try.h"
 
 namespace plimsoll {
@@ -20,6 +23,22 @@ constexpr SettingValue gpu_count() {
   SettingValue value = count_value<&Request::gpu_count>(1, 65536);
   value.write = [](JsonWriter& out, const Request& from) {
     out.integer(from.gpu_count / from.nodes);
+  };
+  return value;
+}
+
+// Loaders that decode on the card are not among them.
+constexpr SettingValue loader() {
+  SettingValue value = word_value<kLoaders, 0, &Request::loader>("HOW");
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    constexpr SettingValue plain = word_value<kLoaders, 0, &Request::loader>("HOW");
+    if (text == "dali" || text == "gpu" || text == "nvjpeg" || text == "ffcv") {
+      return error("E106", fmt::format("{} does not take '{}'", setting(row.name), text), {},
+                   fmt::format("a loader that decodes on the GPU takes memory of it, which is not "
+                               "modelled; leave room with {}",
+                               setting("reserve", "2GiB")));
+    }
+    return plain.read(row, text, into);
   };
   return value;
 }
@@ -110,7 +129,7 @@ constexpr SettingRow kRunRows[] = {
     {.name = "loader",
      .group = kRunGroup,
      .help = "work per sample: none, memory, convert or transform",
-     .value = word_value<kLoaders, 0, &Request::loader>("HOW"),
+     .value = loader(),
      .acts = {knows_loader, "the loading time of this framework is unknown"}},
     {.name = "epochs",
      .group = kRunGroup,

@@ -1,4 +1,6 @@
 // The training step itself.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "estimator/settings/acts.h"
@@ -56,12 +58,32 @@ constexpr SettingValue mode() {
   return value;
 }
 
+// Words that other programs have for one of two.
+Result<void> refuse_vague_precision(const SettingRow& row, std::string_view text) {
+  struct Vague {
+    std::string_view word, help;
+  };
+  constexpr Vague kVague[] = {
+      {"mixed", "amp-bf16, or amp-fp16 on cards before Ampere"},
+      {"amp", "amp-bf16, or amp-fp16 on cards before Ampere"},
+      {"bfloat16", "bf16, or amp-bf16 where weights stay in fp32"},
+      {"float16", "fp16, or amp-fp16 where weights stay in fp32"},
+  };
+  for (const auto& [word, help] : kVague) {
+    if (text == word)
+      return error("E106", fmt::format("{} does not take '{}'", setting(row.name), word), {},
+                   fmt::format("did you mean {}?", help));
+  }
+  return {};
+}
+
 // A Hugging Face config's type holds unless a precision is asked for.
 constexpr SettingValue precision() {
   SettingValue value = row_value<precisions, &Request::recipe, &Recipe::precision>("NAME");
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
     constexpr SettingValue plain =
         row_value<precisions, &Request::recipe, &Recipe::precision>("NAME");
+    TRY(refuse_vague_precision(row, text));
     into.precision_given = true;
     return plain.read(row, text, into);
   };

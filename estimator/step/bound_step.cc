@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "graph/base/cancel.h"
+
 namespace plimsoll {
 namespace {
 
@@ -14,8 +16,10 @@ BoundStep bound_by(const Step& step, const At& at) {
   for (BufferId id = 0; id < step.buffers.size(); ++id)
     at(bound.buffer_bytes[id], step.buffers[id].bytes);
   bound.kernels.resize(step.kernels.size());
-  for (KernelId id = 0; id < step.kernels.size(); ++id)
+  for (KernelId id = 0; id < step.kernels.size(); ++id) {
+    check_cancelled();
     bind_into(bound.kernels[id], step.kernels[id], std::cref(at));
+  }
   bound.collective_bytes.resize(step.collectives.size());
   for (size_t i = 0; i < step.collectives.size(); ++i)
     at(bound.collective_bytes[i], step.collectives[i].bytes);

@@ -218,11 +218,12 @@ void StepBytes::fill_in(const BoundStep& bound, StepTimeInput& input) const {
 StepTimeInput step_conditions(const CompiledModel& model, const Platform& platform,
                               const DispatchBehaviour& dispatch, const ProgramRequest& program) {
   StepTimeInput input;
-  input.habits = habits_of(platform, dispatch, model.recipe.mode != Mode::kInference);
-  input.habits.loader = loader_habits(platform, dispatch.costs, program);
+  StepHabits& of_step = input.habits;
+  of_step = habits_of(platform, dispatch, model.recipe.mode != Mode::kInference);
+  of_step.loader = loader_habits(platform, dispatch.costs, program);
   if (program.cuda_graphs) {
     // Where nobody says which CUDA it is, as before 12.6.
-    input.habits.replay = replay_of(model.recipe, platform.cuda, input.habits.launch);
+    of_step.replay = replay_of(model.recipe, platform.cuda, of_step.launch);
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.replicated_arrays = replicated_arrays(model.step);
@@ -232,8 +233,17 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   input.training = model.recipe.mode != Mode::kInference;
   if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
   if (program.input_copy.value_or(dispatch.pageable_input))
-    input.habits.input_bandwidth = input_path(platform, dispatch);
+    of_step.input_bandwidth = input_path(platform, dispatch);
   return input;
+}
+
+double add_host_stages(const CompiledModel& model, const Binding& binding, const Platform& platform,
+                       StepTimeInput& input) {
+  const auto ns = static_cast<double>(model.meta.host_ns.evaluate(binding).value_or(0));
+  const double seconds =
+      ns * 1e-9 * static_cast<double>(batches_per_step(model.recipe)) / speed_of(platform);
+  input.habits.fixed += seconds;
+  return seconds;
 }
 
 Evidence StepEvidence::of_most() const {

@@ -51,6 +51,11 @@ class StepBytes {
   std::vector<ExchangePoint> points_;
 };
 
+// Adds what the device waits for layers that work on the host, Meta::host_ns, to the step's fixed
+// time. Seconds of the step.
+double add_host_stages(const CompiledModel& model, const Binding& binding, const Platform& platform,
+                       StepTimeInput& input);
+
 // What most of a step's work was measured on.
 class StepEvidence {
  public:

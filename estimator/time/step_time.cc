@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "estimator/kernels/unrolled.h"
+#include "graph/base/cancel.h"
 
 namespace plimsoll {
 namespace {
@@ -189,6 +190,7 @@ StepTime step_time(const StepTimeInput& input, const TimeContext& context) {
   times.reserve(input.kernels.size());
   StepSum sum(input.habits, context.rates());
   for (const CountedKernel& row : input.kernels) {
+    check_cancelled();
     const bool again = !times.empty() && row.kernel == input.kernels[times.size() - 1].kernel;
     times.push_back(again ? times.back() : kernel_time(row.kernel, context));
     sum.add(row.kernel, row.launches, times.back());

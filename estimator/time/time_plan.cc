@@ -224,6 +224,7 @@ TimePlan plan_time(const TimeQuestion& of) {
   StepTimeInput input = step_conditions(model, platform, dispatch, program);
   StepBytes(model).fill_in(bound, input);
   input.samples = samples_loaded(model, binding, platform);
+  const double host_stages = add_host_stages(model, binding, platform, input);
   StepEvidence evidence;
   double roofline = 0;
   for (const auto& [id, counted] : launches) {
@@ -256,6 +257,10 @@ TimePlan plan_time(const TimeQuestion& of) {
     if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
   }
   plan.basis.push_back(host_basis(platform, dispatch, program));
+  if (host_stages > 0)
+    plan.basis.push_back(
+        fmt::format("host: {:.1f} ms of the step in layers that run there, by their host_ns",
+                    host_stages * 1e3));
   plan.estimate = estimate_of(step, input, platform);
   plan.estimate.loader =
       name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/cancel.h"
 #include "graph/base/escape.h"
 #include "graph/config/extent.h"
 #include "graph/config/layer.h"
@@ -130,6 +131,11 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
                               : fmt::format("did you mean \"{}\"?", near));
     return;
   }
+  if (const JsonValue* ns = object.optional("host_ns")) {
+    constexpr int64_t kMostNs = 3'600'000'000'000;
+    builder.wait_for_host(read_extent(*ns, "host_ns", {.low = 0, .high = kMostNs}, environment,
+                                      builder.binder(), object));
+  }
   Layer layer(builder, *type, object, environment);
   layer.set_inputs(inputs_of(builder, object, scope, type->most_inputs));
   object.finish();
@@ -163,6 +169,7 @@ void add_layers(NetworkBuilder& builder, const JsonValue::List& layers, Scope& s
   if (!builder.open_list()) return;
   scope.layers = &layers;
   for (size_t i = 0; i < layers.size() && !builder.failed(); ++i) {
+    check_cancelled();
     add_layer(builder, layers[i], i, scope, environment);
   }
   builder.close_list();

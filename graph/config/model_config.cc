@@ -75,6 +75,7 @@ class Reader {
       config.networks.push_back(read_network(top_, ""));
       config.schedule.push_back({.network = "", .forward_only = {}, .through = {}});
     }
+    config.meta.host_ns = host_ns_;
     top_.finish();
     return config;
   }
@@ -212,6 +213,7 @@ class Reader {
       return network;
     }
     read_losses(object, builder, scope, network);
+    host_ns_ = host_ns_ + builder.host_ns();
     network.graph = std::move(builder.graph());
     keep_defaults(network.graph);
     return network;
@@ -293,6 +295,7 @@ class Reader {
   Diagnostics& warnings_;
   const Parameters& parameters_;
   Binder binder_;
+  Dim host_ns_ = 0;  // of all networks
   Environment environment_;
   const JsonValue* blocks_ = nullptr;
 };

@@ -62,7 +62,10 @@ struct Meta {
   std::vector<std::string> sources;  // where its numbers come from
   std::string sample_unit = "samples";
   Dim units_per_sample = 1;  // tokens of a sentence, seconds of an utterance
-  std::string dataset;       // empty where the config names none
+  // Of a forward pass: what layers do on the host, proposals of a detector for one, while the
+  // device waits; nanoseconds of one thread of the reference machine (hwdb/host.h).
+  Dim host_ns = 0;
+  std::string dataset;  // empty where the config names none
   int64_t samples_per_epoch = 0;
   // Sizes of the largest batch, where batches differ: memory is read there, time at the defaults.
   Binding longest;

@@ -79,7 +79,8 @@ std::string layer_text(const LayerType& type) {
         "type": {{"const": {}}}, "name": {{"$ref": "#/$defs/name"}},
         "input": {{"type": "string"}}, "inputs": {{"$ref": "#/$defs/names"}},
         "when": {{"$ref": "#/$defs/count", "description": "where it is 0 the layer is left out, and its input goes on"}},
-        "loop": {{"type": "string", "description": "the parameter over which the program loops around it"}}{}}}}})",
+        "loop": {{"type": "string", "description": "the parameter over which the program loops around it"}},
+        "host_ns": {{"$ref": "#/$defs/count", "description": "what it does on the host in a forward pass while the device waits, as proposals of a detector: nanoseconds of one thread of a 3.7 GHz Skylake"}}{}}}}})",
                      json_quoted(type.says), required, json_quoted(type.name), keys);
 }
 

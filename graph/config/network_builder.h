@@ -84,6 +84,9 @@ class NetworkBuilder {
   Binder& binder() { return binder_; }
   const Environment& root() const { return root_; }
   std::string_view file() const { return file_; }
+  // Nanoseconds that a layer works on the host while the device waits for it.
+  void wait_for_host(const Dim& ns) { host_ns_ = host_ns_ + ns; }
+  const Dim& host_ns() const { return host_ns_; }
   Graph& graph() { return graph_; }
 
  private:
@@ -105,6 +108,7 @@ class NetworkBuilder {
   int64_t constants_ = 0;
   bool frozen_ = false;
   Sharing sharing_;
+  Dim host_ns_ = 0;
   int nested_ = 0;                 // lists of layers within lists
   const JsonValue* at_ = nullptr;  // the layer being built
 };

@@ -7,6 +7,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "graph/base/cancel.h"
 #include "graph/eager/machine.h"
 #include "graph/eager/ops.h"
 
@@ -79,6 +80,7 @@ struct Engine {
   }
 
   void run(const GradNodeRef& node) {
+    check_cancelled();
     Gradients incoming = std::move(pending[node.get()].gradients);
     incoming.resize(node->outputs);
     if (node->is_leaf) {

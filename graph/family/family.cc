@@ -107,9 +107,11 @@ tl::unexpected<Diagnostics> unknown_type(std::string_view model_type, Place plac
                fmt::format("is a config of model type \"{}\", which no family serves",
                            shortened(std::string(model_type))),
                std::move(place),
-               near.empty()
-                   ? fmt::format("'models {}' lists the types that are", setting("families"))
-                   : fmt::format("did you mean \"{}\"?", near));
+               fmt::format("{}; in Python: plimsoll.from_torch(lambda: "
+                           "AutoModel.from_config(config), inputs)",
+                           near.empty() ? fmt::format("'models {}' lists the types that are",
+                                                      setting("families"))
+                                        : fmt::format("did you mean \"{}\"?", near)));
 }
 
 DType dtype_of(const JsonValue& root) {

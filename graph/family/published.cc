@@ -64,8 +64,11 @@ Result<std::string> published_config(std::string_view name) {
   const std::string near = nearest(name, published_models());
   return error("E150",
                fmt::format("no configuration of '{}' is shipped", shortened(std::string(name))), {},
-               near.empty() ? "give its config.json, or the folder that holds it"
-                            : fmt::format("did you mean hf:{}? Else give its config.json", near));
+               fmt::format("{}give its config.json, or the folder that holds it; in Python: "
+                           "plimsoll.from_torch(lambda: "
+                           "AutoModel.from_config(AutoConfig.from_pretrained(\"{}\")), inputs)",
+                           near.empty() ? "" : fmt::format("did you mean hf:{}? Else ", near),
+                           shortened(std::string(name), 60)));
 }
 
 }  // namespace plimsoll

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "graph/base/cancel.h"
 #include "graph/base/escape.h"
 #include "graph/json/value.h"
 
@@ -69,7 +70,10 @@ void JsonWriter::append(Number value) {
   out_.append(digits.data(), end);
 }
 
-JsonWriter& JsonWriter::begin_object() { return open('{'); }
+JsonWriter& JsonWriter::begin_object() {
+  check_cancelled();
+  return open('{');
+}
 JsonWriter& JsonWriter::end_object() { return close('}'); }
 JsonWriter& JsonWriter::begin_array() { return open('['); }
 JsonWriter& JsonWriter::end_array() { return close(']'); }

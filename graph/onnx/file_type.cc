@@ -134,7 +134,8 @@ tl::unexpected<Diagnostics> refuse(const Place& place, const Format& format) {
 
 Result<void> refuse_other_json(std::string_view text, const std::string& file) {
   if (text.find("\"schema\"") != std::string_view::npos) return {};
-  const auto format = json_format(text);
+  const std::string_view head = skip_space(text);
+  const auto format = is_section(head) ? text_format(head) : json_format(text);
   return format ? refuse({.file = file, .node = {}}, {format->is, format->help}) : Result<void>();
 }
 
@@ -155,11 +156,13 @@ Result<void> refuse_other_formats(const ByteSource& source) {
   if (begins(text, "<!doctype html") || begins(text, "<html")) {
     return error("E202", "is an HTML page", place, "fetch the model itself, not the page about it");
   }
+  if (begins(text, "<net ") || text.find("<net name=") != std::string_view::npos)
+    return refuse(place, {"a network of OpenVINO", "use the .onnx file it was made from"});
   if (begins(text, "<?xml")) return error("E203", "is XML, not an ONNX model", place);
   if (is_safetensors(head)) {
     return refuse(place, {"a safetensors file, which has weights and no graph", kWeights});
   }
-  if (!text.empty() && (text.front() == '{' || text.front() == '[')) {
+  if (!text.empty() && (text.front() == '{' || text.front() == '[') && !is_section(text)) {
     return refuse(place, {"JSON, not an ONNX model", "a model config's name must end in .json"});
   }
   if (head.starts_with("PK\x03\x04")) return refuse(place, zip_format(head));

@@ -1,9 +1,13 @@
 #include "graph/onnx/file_type_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string>
 
+#include "graph/base/setting.h"
 #include "graph/base/text.h"
 
 namespace plimsoll::onnx {
@@ -15,9 +19,23 @@ constexpr std::string_view kDescribed =
     "it describes a model and is none; in Python: plimsoll.from_torch(lambda: what the library "
     "makes "
     "of it, inputs)";
-constexpr std::string_view kTrainer =
-    "it describes how to train, not which model: name the model, and give the file's values as "
-    "settings: the batch of one GPU, accumulation, precision, optimizer, the number of GPUs";
+constexpr std::string_view kTrainer = "trainer";  // trainer_help()
+constexpr std::string_view kAdapter =
+    "it describes adapters: name the folder that holds it, or the base model with settings of "
+    "fine-tuning";
+constexpr std::string_view kUltralytics =
+    "in Python: plimsoll.from_torch(lambda: ultralytics.YOLO(\"yolov8n.yaml\").model, inputs); or "
+    "export it: yolo export format=onnx";
+
+// The settings that say what a trainer's file says.
+const std::string& trainer_help() {
+  static const std::string kHelp = fmt::format(
+      "it describes how to train, not which model: name the model, and say the same by {} (of one "
+      "GPU), {}, {}, {}, {}, {}, {} or {}",
+      setting("batch"), setting("accumulate"), setting("precision"), setting("optimizer"),
+      setting("checkpoint"), setting("finetune"), setting("gpus"), setting("zero"));
+  return kHelp;
+}
 
 // Calls `use` with each line, without white space around it.
 template <class Use>
@@ -79,6 +97,12 @@ constexpr std::array kKeys = {
     KeyOf{"\"zero_optimization\"", {"a config of DeepSpeed", kTrainer}},
     KeyOf{"\"train_micro_batch_size_per_gpu\"", {"a config of DeepSpeed", kTrainer}},
     KeyOf{"\"train_batch_size\"", {"a config of DeepSpeed", kTrainer}},
+    KeyOf{"\"zero_allow_untested_optimizer\"", {"a config of DeepSpeed", kTrainer}},
+    KeyOf{"\"gradient_clipping\"", {"a config of DeepSpeed", kTrainer}},
+    KeyOf{"\"compute_environment\"", {"a config of Accelerate", kTrainer}},
+    KeyOf{"\"distributed_type\"", {"a config of Accelerate", kTrainer}},
+    KeyOf{"\"peft_type\"", {"a config of peft's adapters", kAdapter}},
+    KeyOf{"\"log_history\"", {"a trainer's state", kTrainer}},
     KeyOf{"\"per_device_train_batch_size\"", {"Hugging Face's TrainingArguments", kTrainer}},
     KeyOf{"\"weight_map\"",
           {"an index of safetensors files, which has weights and no graph", kDescribed}},
@@ -89,9 +113,47 @@ constexpr std::array kKeys = {
     KeyOf{"\"model_type\"", {"a Hugging Face config", kDescribed}},
     KeyOf{"\"architectures\"", {"a Hugging Face config", kDescribed}},
     KeyOf{"\"transformers_version\"", {"a Hugging Face config", kDescribed}},
+    KeyOf{"\"tokenizer_class\"", {"a tokenizer's config", kDescribed}},
+    KeyOf{"\"merges\"", {"a tokenizer", kDescribed}},
+    KeyOf{"\"vocab\"", {"a tokenizer", kDescribed}},
+    KeyOf{"\"image_processor_type\"", {"a preprocessor's config", kDescribed}},
+    KeyOf{"\"feature_extractor_type\"", {"a preprocessor's config", kDescribed}},
 };
 
+// Words of files that other programs read, wherever they stand.
+struct WordsOf {
+  std::string_view words;
+  TextFormat format;
+};
+
+constexpr std::array kWords = {
+    WordsOf{"_component_: torchtune.", {"a config of torchtune", kTrainer}},
+    WordsOf{"finetuning_type:", {"a config of LLaMA-Factory", kTrainer}},
+    WordsOf{"per_device_train_batch_size:", {"a trainer's YAML, not a model", kTrainer}},
+    WordsOf{"base_model:", {"a config of axolotl", kTrainer}},
+    WordsOf{"distributed_type:", {"a trainer's YAML, not a model", kTrainer}},
+    WordsOf{"deepspeed_config", {"a trainer's YAML, not a model", kTrainer}},
+    WordsOf{"fsdp_config:", {"a trainer's YAML, not a model", kTrainer}},
+    WordsOf{"micro_batch_size:", {"a trainer's YAML, not a model", kTrainer}},
+    WordsOf{"max_epochs:", {"a config of PyTorch Lightning", kTrainer}},
+    WordsOf{"_target_:", {"a config of Hydra", kTrainer}},
+    WordsOf{"[training]", {"a trainer's TOML, not a model", kTrainer}},
+    WordsOf{"[convolutional]",
+            {"a Darknet network", "export it to ONNX from a PyTorch module that has loaded it"}},
+    WordsOf{"backbone:", {"a network of Ultralytics", kUltralytics}},
+};
+
+TextFormat with_help(TextFormat format) {
+  if (format.help == kTrainer) format.help = trainer_help();
+  return format;
+}
+
 }  // namespace
+
+bool is_section(std::string_view text) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  return text.size() > 1 && text[0] == '[' && letter(text[1]);
+}
 
 bool is_text(std::string_view head) {
   constexpr size_t kLeast = 4;
@@ -114,23 +176,22 @@ TextFormat text_format(std::string_view head) {
   }
   if (any_line(head, [](std::string_view line) { return line.ends_with(" {"); }))
     return prototxt_format(head);
-  const auto trainer = [](std::string_view line) {
-    return line.starts_with("distributed_type:") || line.starts_with("deepspeed_config") ||
-           line.starts_with("fsdp_config:") || line.starts_with("micro_batch_size:");
-  };
-  if (any_line(head, trainer)) return {"a trainer's YAML, not a model", kTrainer};
+  for (const WordsOf& one : kWords) {
+    if (head.find(one.words) != std::string_view::npos) return with_help(one.format);
+  }
   const auto plan = [](std::string_view line) {
     return line.starts_with("parameters:") || line.starts_with("method:") ||
            line.starts_with("program:");
   };
   if (any_line(head, plan)) return {"YAML, such as a sweep plan", "plans are for 'plimsoll sweep'"};
   if (any_line(head, is_yaml_line)) return {"YAML, not a model", kConfigHelp};
+  if (is_section(head)) return {"TOML or INI, not a model", kConfigHelp};
   return {"text, not a model", "a model is an ONNX file, a JSON config or builtin:NAME"};
 }
 
 std::optional<TextFormat> json_format(std::string_view text) {
   for (const KeyOf& one : kKeys) {
-    if (text.find(one.key) != std::string_view::npos) return one.format;
+    if (text.find(one.key) != std::string_view::npos) return with_help(one.format);
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/base/cancel.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/patterns.h"
 
@@ -85,6 +86,7 @@ size_t apply(Graph& graph, Decider* decider, bool joins_attention, size_t step,
   Rewrite rewrite(graph);
   patterns::Finder finder(rewrite, decider, joins_attention);
   do {
+    check_cancelled();
     if (kSteps[step].guesses && rewrite.graph().told) continue;
     if (kSteps[step].pass) kSteps[step].pass(finder);
     compiled(step).apply(finder);

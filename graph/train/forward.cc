@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/base/cancel.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
@@ -250,6 +251,7 @@ std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool
 }
 
 void Forward::execute(NodeId id) {
+  check_cancelled();
   machine_.enter(machine_.phase() == Phase::kBackward ? Phase::kBackward : Phase::kForward, id);
   const Node& node = graph_.nodes[id];
   if (!node.notes.turns.empty()) machine_.run_in_loop(id, node.notes.turns);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "graph/base/cancel.h"
 #include "graph/exporter/library_names.h"
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
@@ -321,6 +322,7 @@ std::vector<std::vector<TensorId>> last_uses(const Graph& graph, std::span<const
   const auto run = [&](const PartedLists& parted) {
     Calls calls(graph, names, parted, last);
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      check_cancelled();
       calls.enter(id);
       for (const TensorId in : graph.nodes[id].inputs) {
         if (in == kNoTensor) continue;

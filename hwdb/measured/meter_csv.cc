@@ -133,12 +133,12 @@ class SmiReader {
       reading.notes.push_back(note(
           "N520", fmt::format("{} cells say that nothing was measured ([N/A])", missing_), place));
     }
-    const bool named = of_process_ ? !processes_.empty() : !cards_.empty();
-    if (rows_ > 1 && !named) {
+    const bool processes = of_process_ && processes_.empty();
+    if (rows_ > 1 && (processes || !distinct_)) {
       reading.notes.push_back(
           note("N522",
                fmt::format("no column distinguishes {}: {} lines are read as samples of one",
-                           of_process_ ? "processes" : "GPUs", rows_),
+                           processes ? "processes" : "GPUs", rows_),
                place, of_process_ ? "ask for pid and gpu_uuid too" : "ask for index or uuid too"));
     }
     return reading;
@@ -150,14 +150,16 @@ class SmiReader {
     if (const auto pid = column(header, {"pid"})) processes_.emplace(trimmed(cells[*pid]));
     std::string card;
     for (const std::string_view name : {"uuid", "gpu_uuid", "index", "gpu_index", "pci.bus_id",
-                                        "gpu_bus_id", "serial", "gpu_serial", "name", "gpu_name"}) {
+                                        "gpu_bus_id", "serial", "gpu_serial"}) {
       if (const auto at = column(header, {name})) card += fmt::format("{}\n", trimmed(cells[*at]));
     }
-    if (!card.empty()) cards_.insert(card);
+    distinct_ = distinct_ || !card.empty();
+    // Two cards of one machine may have one name.
     const auto name = column(header, {"name", "gpu_name"});
     if (name) device_ = trimmed(cells[*name]);
+    if (!card.empty() || name) cards_.insert(card + device_);
     const auto time = column(header, {"timestamp"});
-    if (!time || of_process_ || !card.empty()) return;
+    if (!time || distinct_ || (of_process_ && processes_.size() > 1)) return;
     at_once_ = at_once_ || !times_.emplace(trimmed(cells[*time])).second;
   }
 
@@ -171,7 +173,7 @@ class SmiReader {
   size_t missing_ = 0, rows_ = 0;
   std::set<std::string> processes_, cards_, times_;
   std::string device_;
-  bool of_process_ = false, at_once_ = false;
+  bool of_process_ = false, at_once_ = false, distinct_ = false;
 };
 
 Result<MeterReading> read_nvidia_smi(const ByteSource& source, const Limits& limits) {

@@ -15,6 +15,7 @@
 #include "hwdb/measured/csv.h"
 #include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/keys.h"
+#include "hwdb/measured/other_names.h"
 #include "hwdb/measured/pickle.h"
 #include "hwdb/measured/tracker.h"
 
@@ -48,7 +49,8 @@ std::optional<RunKind> take_kind(JsonObject& object, std::optional<RunKind> othe
 // One record, JSON or CSV, into `each`, where it is sound.
 void take_record(const JsonValue& value, RunFile& file, Diagnostics& faults, const Each& each) {
   const size_t before = faults.size();
-  JsonObject record(value, file.name, faults);
+  const auto keyed = with_measured_keys(value, file.name, file.renamed, faults);
+  JsonObject record(keyed ? *keyed : value, file.name, faults);
   MeasuredRun run;
   run.index = file.runs++;
   const auto kind = take_kind(record, file.kind);
@@ -75,7 +77,13 @@ void say_notes(const RunFile& file, Diagnostics& faults) {
     return std::ranges::find(ignored_keys(), name, &IgnoredKey::name) != ignored_keys().end();
   };
   const Place place{file.name, 0, 0, {}};
-  std::vector<std::string> others;
+  std::vector<std::string> others, renamed;
+  for (const auto& [name, key] : file.renamed)
+    renamed.push_back(fmt::format("{} is {}", shortened(name, 40), key));
+  if (!renamed.empty()) {
+    faults.push_back(plimsoll::note(
+        "W515", fmt::format("names of other programs: {}", fmt::join(renamed, ", ")), place));
+  }
   for (const std::string& note : file.notes) {
     const std::string near = nearest(note, known);
     if (near.empty() || near == note || note.size() < kShortest || is_note(note)) {
@@ -196,7 +204,10 @@ Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& 
     }
   }
   for (const char* needed : {"kind", "device"}) {
-    if (seen.contains(needed) || is_export) continue;
+    const bool named = std::ranges::any_of(other_names(), [&](const OtherName& other) {
+      return other.key == needed && seen.contains(std::string(other.name));
+    });
+    if (seen.contains(needed) || named || is_export) continue;
     const std::string near = nearest(needed, columns);
     return error("E306", fmt::format("column \"{}\" is missing", needed), place,
                  near.empty() ? fmt::format("the columns are {}; {}",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,8 +20,9 @@ struct RunFile {
   std::optional<RunKind> kind;    // of records that do not say
   size_t runs = 0;
   std::set<std::string> notes;  // keys that mean nothing here, of any record; some hundred at most
-  bool is_export = false;       // of an experiment tracker: records may name no device
-  size_t missing_cells = 0;     // "[N/A]" and "[Not Supported]" in CSV
+  std::map<std::string, std::string> renamed;  // keys of measured runs by other names of theirs
+  bool is_export = false;    // of an experiment tracker: records may name no device
+  size_t missing_cells = 0;  // "[N/A]" and "[Not Supported]" in CSV
   Diagnostics warnings;
 };
 

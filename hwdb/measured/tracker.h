@@ -33,8 +33,7 @@ class TrackerTable {
   std::string_view tracker_;
   std::vector<std::string> header_, columns_;
   std::vector<bool> read_;
-  std::vector<const struct TrackerColumn*>
-      rows_;  // of each column; null: a key of its own, or a note
+  std::vector<const struct OtherName*> rows_;  // of each column; null: a key of its own, or a note
 };
 
 }  // namespace plimsoll

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, Union, get_type_hints
 
 from . import _plimsoll
 from ._flags import Flags
@@ -121,6 +121,11 @@ def _switches() -> frozenset[str]:
     return _OWN_SWITCHES | {name for name, kind in get_type_hints(Flags).items() if kind is bool}
 
 
+@cache
+def _kind(name: str) -> Any:
+    return get_type_hints(Flags).get(name)
+
+
 def _switch(name: str, flag: str, value: object) -> list[str]:
     if hasattr(value, "item"):
         value = value.item()
@@ -140,8 +145,12 @@ def flags_of(keywords: Mapping[str, Any]) -> list[str]:
         flag = "--" + name.replace("_", "-")
         if value is None:
             continue
-        if name in _switches():
+        if getattr(value, "ndim", None) == 0:  # one number of numpy's or torch's
+            value = value.item()
+        if name in _switches() or (isinstance(value, bool) and _kind(name) == Union[str, int, bool]):
             arguments += _switch(name, flag, value)
+        elif isinstance(value, bool) and _kind(name) is int:
+            raise TypeError(f"{name} takes a number, not {value}")
         elif isinstance(value, Mapping):
             arguments += [f"{flag}={key}={text_of(of, name)}" for key, of in value.items()]
         elif isinstance(value, Iterable) and not isinstance(value, _WHOLE):

@@ -68,3 +68,51 @@ TEST_CASE("cli: numbers are decimal and whole") {
   CHECK(run_plimsoll({"sweep", "p.yaml", "--seed", "10"}, {.folder = scratch.path("")}).status ==
         0);
 }
+
+TEST_CASE("cli: what stands behind -- is an argument, and none is dropped") {
+  if (skipped()) return;
+  for (const std::vector<std::string>& behind :
+       std::vector<std::vector<std::string>>{{"--batch", "8"}, {"x"}, {"--html", "x.html"}}) {
+    std::vector<std::string> words = {"estimate", "builtin:mlp", "--gpu", "t4", "--"};
+    words.insert(words.end(), behind.begin(), behind.end());
+    const Ran ran = run_plimsoll(words);
+    CHECK(ran.status == 2);
+    CHECK(says(ran, "unknown argument " + behind.front()));
+    CHECK(says(ran, "[E101]"));
+  }
+  CHECK(run_plimsoll({"estimate", "--gpu", "t4", "--", "builtin:mlp"}).status == 0);
+}
+
+TEST_CASE("cli: an image's size and a side of it contradict each other") {
+  if (skipped()) return;
+  for (const char* side : {"height=256", "width=256", "height=192"}) {
+    const Ran ran = run_plimsoll(
+        {"estimate", "builtin:resnet18", "--gpu", "t4", "--image", "224", "--dim", side});
+    CHECK(ran.status == 2);
+    CHECK(says(ran, "[E114]"));
+  }
+  CHECK(run_plimsoll({"estimate", "builtin:resnet18", "--gpu", "t4", "--image", "224", "--dim",
+                      "height=224"})
+            .status == 0);
+}
+
+TEST_CASE("cli: a precision that may be one of two is asked back") {
+  if (skipped()) return;
+  for (const auto& [word, says_then] :
+       {std::pair("mixed", "amp-bf16, or amp-fp16"), std::pair("bfloat16", "bf16, or amp-bf16"),
+        std::pair("float16", "fp16, or amp-fp16"), std::pair("half", "fp16")}) {
+    const Ran ran = run_plimsoll({"estimate", "builtin:mlp", "--gpu", "t4", "--precision", word});
+    CHECK(ran.status == 2);
+    CHECK(says(ran, std::string("did you mean ") + says_then));
+  }
+}
+
+TEST_CASE("cli: a loader that decodes on the card is refused with what to do") {
+  if (skipped()) return;
+  for (const char* loader : {"dali", "gpu", "nvjpeg"}) {
+    const Ran ran = run_plimsoll({"estimate", "builtin:mlp", "--gpu", "t4", "--loader", loader});
+    CHECK(ran.status == 2);
+    CHECK(says(ran, "not modelled"));
+    CHECK(says(ran, "--reserve 2GiB"));
+  }
+}

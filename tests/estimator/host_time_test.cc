@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "estimator/estimator.h"
@@ -131,4 +132,33 @@ TEST_CASE("framework: without a version, the newest that came with the CUDA that
 }
 
 }  // namespace
+// A detector's proposals in short: a layer that works on the host for each image.
+TEST_CASE("host: a layer that runs there makes the device wait, as long as its thread is slow") {
+  const auto model = [](const char* host_ns) {
+    return fmt::format(
+        R"({{"schema": "plimsoll.model-config", "version": 1, "name": "n",
+             "parameters": {{"batch": 4}}, "inputs": [{{"name": "x", "shape": ["batch", 64]}}],
+             "layers": [{{"name": "a", "type": "linear", "out": 64, "host_ns": {}}},
+                        {{"name": "b", "type": "linear", "out": 10}}], "loss": "sum"}})",
+        host_ns);
+  };
+  const test::Scratch scratch;
+  const auto framework_ns = [&](const char* host_ns, double speed, int64_t passes) {
+    Request request = test::request(scratch.write("m.json", model(host_ns)), "t4");
+    request.recipe.accumulate = passes;
+    return time_on(request, speed).framework_ns;
+  };
+  const int64_t without = framework_ns("0", 1, 1);
+  CHECK(framework_ns("5000000", 1, 1) == without + 5000000);
+  CHECK(framework_ns("\"2000000*batch\"", 1, 1) == without + 8000000);
+  CHECK(framework_ns("5000000", .5, 1) ==
+        doctest::Approx(2. * static_cast<double>(without + 5000000)));
+  CHECK(framework_ns("5000000", 1, 3) == framework_ns("0", 1, 3) + 15000000);
+  const Request request = test::request(scratch.write("m.json", model("5000000")), "t4");
+  const Estimate e = test::answer(request);
+  CHECK(std::ranges::any_of(e.basis, [](const std::string& line) {
+    return line.find("layers that run there") != std::string::npos;
+  }));
+}
+
 }  // namespace plimsoll

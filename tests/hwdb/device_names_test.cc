@@ -119,6 +119,12 @@ TEST_CASE("device names: other makers' accelerators are refused for what they ar
       {"Intel(R) Arc(TM) A770", "Intel"},
       {"aws-trainium2", "AWS"},
       {"xeon", "CPUs"},
+      {"rx 7900 xtx", "AMD"},
+      {"W7900", "AMD"},
+      {"RX-6800", "AMD"},
+      {"Ascend 910B", "Ascend"},
+      {"huawei-npu", "Ascend"},
+      {"MLU370", "other makers"},
   };
   for (const auto& [asked, maker] : kOthers) {
     const std::string name = asked;
@@ -131,4 +137,28 @@ TEST_CASE("device names: other makers' accelerators are refused for what they ar
   }
   CHECK(hwdb.device("m40")->id == "tesla-m40");
   CHECK(hwdb.device("m4000")->id == "quadro-m4000");
+}
+
+TEST_CASE("device names: a card is found by its line and by its memory too, and by no other's") {
+  CHECK(split_size("A100-40G").name == "a100");
+  CHECK(split_size("A100-40G").gibibytes == 40);
+  CHECK(split_size("3060 12 GB").gibibytes == 12);
+  CHECK(split_size("rtx-3090").gibibytes == 0);
+  CHECK(split_size("h100").gibibytes == 0);
+  CHECK(split_size("12gb").gibibytes == 0);
+  const Hwdb hwdb = *Hwdb::open();
+  const std::pair<const char*, const char*> kLoose[] = {
+      {"A100-40G", "a100-sxm-40gb"},    {"3060 12gb", "rtx-3060"},
+      {"RTX 3090 24GB", "rtx-3090"},    {"Tesla A100 40GB", "a100-sxm-40gb"},
+      {"GeForce 4090 24G", "rtx-4090"}, {"NVIDIA Tesla L4 24GB", "l4"}};
+  for (const auto& [asked, id] : kLoose) {
+    const std::string name = asked;
+    CAPTURE(name);
+    const auto found = hwdb.device(name);
+    REQUIRE(found);
+    CHECK(found->id == id);
+  }
+  CHECK_FALSE(hwdb.device("3090 48GB"));  // nobody makes one
+  CHECK_FALSE(hwdb.device("tesla"));
+  CHECK_FALSE(hwdb.device("24GB"));
 }

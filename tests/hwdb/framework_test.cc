@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hwdb/hwdb.h"
+#include "hwdb/other_frameworks.h"
 
 using namespace plimsoll;
 
@@ -190,4 +191,30 @@ TEST_CASE("framework: Theano takes products, Torch7 has no workspace where it gu
   const FrameworkProfile torch = hwdb.framework("torch7").value();
   CHECK(torch.guess_limit->value == 0);
   CHECK_FALSE(torch.workspace_limit);
+}
+
+TEST_CASE("framework: a version is written in many ways") {
+  for (const char* written : {"pytorch-2.1", "PyTorch 2.1", "pytorch==2.1", "pytorch2.1",
+                              "pytorch@v2.1", "torch_2.1", "torch: 2.1"}) {
+    CAPTURE(written);
+    const auto found = Hwdb::open()->framework(written);
+    REQUIRE(found);
+    CHECK(found->framework == "pytorch");
+    CHECK(found->asked.text() == "2.1");
+  }
+  CHECK(framework_name("torch-7") == "torch-7");
+  CHECK(framework_name("tensorflow-1.15.2") == "tensorflow-1.15.2");
+  CHECK(framework_name("caffe2") == "caffe2");
+}
+
+TEST_CASE("framework: of one that is not modelled it is said why") {
+  for (const auto& [name, says] :
+       {std::pair("jax", "XLA"), std::pair("keras", "give tensorflow or pytorch"),
+        std::pair("pytorch-lightning", "give pytorch"), std::pair("deepspeed", "give pytorch"),
+        std::pair("paddle", "neither its allocator"), std::pair("TensorRT", "trained networks")}) {
+    const auto refused = Hwdb::open()->framework(name);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().front().code == "E143");
+    CHECK(refused.error().front().help.find(says) != std::string::npos);
+  }
 }

@@ -87,13 +87,19 @@ class Keywords(unittest.TestCase):
         self.assertEqual(flags_of({"cudnn_benchmark": False, "input_gradient": True, "prefetch": 0, "strict": np.bool_(True)}),
                          ["--cudnn-benchmark=off", "--input-gradient=on", "--prefetch=0", "--strict"])
 
+    def test_one_number_and_a_count_that_may_be_left_out(self):
+        self.assertEqual(flags_of({"batch": np.array(8), "accumulate": np.array([2])}), ["--batch=8", "--accumulate=2"])
+        self.assertEqual(flags_of({"fsdp": True, "gpus": 4}), ["--fsdp", "--gpus=4"])
+        self.assertEqual(flags_of({"fsdp": False, "gpus": 4}), ["--gpus=4"])
+        self.assertEqual(flags_of({"fsdp": 2}), ["--fsdp=2"])
+
     def test_values_that_no_flag_takes(self):
-        for name, value in (("batch", b"8"), ("batch", object()), ("strict", 0), ("compile", "yes"), ("dim", {"sequence": None})):
+        for name, value in (("batch", b"8"), ("batch", object()), ("batch", True), ("gpus", np.bool_(False)), ("strict", 0), ("compile", "yes"), ("dim", {"sequence": None})):
             with self.subTest(name=name, value=value), self.assertRaisesRegex(TypeError, f"^{name}"):
                 flags_of({name: value})
         with self.assertRaises(TypeError):
             plimsoll.sweep("builtin:mlp", gpu="t4", batch=b"8")
-        with self.assertRaises(plimsoll.UsageError):
+        with self.assertRaises(TypeError):
             plimsoll.estimate("builtin:mlp", gpu="t4", batch=True)
 
     def test_every_flag_is_typed(self):
@@ -171,6 +177,13 @@ class Threads(unittest.TestCase):
         self.assertEqual(said, "interrupted\nagain\n")
 
 
+    def test_interrupt_stops_an_estimate_where_it_stands(self):
+        done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.stderr, "")
+        for line in done.stdout.splitlines():
+            self.assertLess(float(line), 0.2)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+
     def test_a_daemon_may_be_in_a_call_when_python_ends(self):
         done = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -188,6 +201,30 @@ def work():
 for _ in range(4):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(.2)
+"""
+
+STOPPED = """
+import json, os, pathlib, signal, tempfile, threading, time, plimsoll
+signal.signal(signal.SIGINT, signal.default_int_handler)
+layers = [{"name": f"l{i}", "type": "linear", "out": 64} for i in range(30000)]
+config = {"schema": "plimsoll.model-config", "version": 1, "name": "deep", "parameters": {"batch": 8},
+          "inputs": [{"name": "x", "shape": ["batch", 64]}], "layers": layers, "loss": "sum"}
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "deep.json")
+    path.write_text(json.dumps(config))
+    for after in (0.1, 0.4, 0.7):  # seconds of the processor
+        def interrupt():
+            begun = time.process_time()
+            while time.process_time() < begun + after:
+                time.sleep(0.01)
+            global sent
+            sent = time.process_time()
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            plimsoll.estimate(path, gpu="t4")
+        except KeyboardInterrupt:
+            print(time.process_time() - sent)
 """
 
 INTERRUPTED = """

@@ -15,6 +15,7 @@
 #include "estimator/app/report/version.h"
 #include "estimator/estimator.h"
 #include "estimator/settings/given_settings.h"
+#include "graph/base/cancel.h"
 #include "graph/base/escape.h"
 #include "graph/base/try.h"
 
@@ -146,7 +147,11 @@ Said run(const std::vector<std::string>& arguments, Spelling spelling) {
     cli::Listener listener(spelling == Spelling::kKeywords ? plimsoll::Spelling::kKeyword
                                                            : plimsoll::Spelling::kFlag);
     Said said;
-    said.status = cli::run_command(arguments);
+    try {
+      const CancelWhen cancel(cli::interrupted);
+      said.status = cli::run_command(arguments);
+    } catch (const Cancelled&) {  // interrupted
+    }
     if (cli::interrupted()) said.status = cli::kInterrupted;
     tell(said, listener.diagnostics);
     said.output = std::move(listener.output);

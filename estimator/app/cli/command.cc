@@ -162,7 +162,10 @@ int run_command(const std::vector<std::string>& given) {
   }
   for (const Verb& v : verbs) {
     if (!v.app.parsed()) continue;
-    const Diagnostics unknown = unknown_arguments(v.app, v.app.remaining());
+    std::vector<std::string> extras = v.app.remaining();
+    const std::vector<std::string> after = root.remaining();  // "--", which ended the flags
+    extras.insert(extras.end(), after.begin(), after.end());
+    const Diagnostics unknown = unknown_arguments(v.app, extras);
     return unknown.empty() ? v.run() : report(unknown);
   }
   return unknown_command(arguments.front());

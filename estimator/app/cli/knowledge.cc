@@ -86,8 +86,10 @@ std::string parameters_text(const LoadedModel& model, int64_t image, const Page&
   return table.empty() ? "" : "\n" + table.text(page, 2);
 }
 
-int show_model(const std::string& name) {
+int show_model(const std::string& given) {
   const Page page = page_of({});
+  constexpr std::string_view kPrefix = "builtin:";
+  const std::string name = given.starts_with(kPrefix) ? given.substr(kPrefix.size()) : given;
   const auto row = find_builtin(name);
   if (!row) return report(row.error());
   Request request;

@@ -4,15 +4,19 @@
 #include <array>
 
 #include "estimator/app/cli/local_gpu.h"
+#include "estimator/app/cli/measure_host.h"
 #include "estimator/app/cli/output.h"
+#include "estimator/app/cli/output_file.h"
 #include "estimator/app/cli/verb.h"
 #include "estimator/app/explain/transfer.h"
 #include "estimator/app/report/document.h"
 #include "estimator/app/report/lists.h"
+#include "estimator/app/report/spelling.h"
 #include "estimator/app/report/table.h"
 #include "estimator/app/report/transfer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
+#include "graph/base/setting.h"
 #include "graph/json/writer.h"
 #include "hwdb/hwdb.h"
 
@@ -249,11 +253,38 @@ Verb make_links(const FlagSet& root) {
   return verb;
 }
 
+namespace {
+
+struct MeasureFlags {
+  std::string file;
+  bool force = false;
+};
+
+int write_host(const MeasureFlags& flags) {
+  auto file = OutputFile::open(flags.file, flags.force);
+  if (!file) return report(file.error());
+  const MeasuredHost host = measure_host();
+  const std::string text = host_file(host);
+  if (auto written = file->write(text); !written) return report(written.error());
+  return print(fmt::format("{}: a thread is {:.2f} of the reference's, {} of them; give it to {}\n",
+                           shortened(flags.file, kQuotedColumns), host.single_thread, host.cores,
+                           spelled(setting("host", "FILE"))));
+}
+
+}  // namespace
+
 Verb make_hosts(const FlagSet& root) {
-  return make_list(
-      root, "hosts", "machines around a GPU, for --host", [](const Hwdb& hwdb, const ListFlags& f) {
-        return f.id.empty() ? list_ids(hwdb.host_ids(), f.output) : show(hwdb.host(f.id), f.output);
-      });
+  auto flags = std::make_shared<MeasureFlags>();
+  Verb verb = make_list(root, "hosts", "machines around a GPU, for --host",
+                        [flags](const Hwdb& hwdb, const ListFlags& f) {
+                          if (!flags->file.empty()) return write_host(*flags);
+                          return f.id.empty() ? list_ids(hwdb.host_ids(), f.output)
+                                              : show(hwdb.host(f.id), f.output);
+                        });
+  verb.app.add_option("--measure", flags->file, "measure this machine, and write its host file")
+      .type_name("FILE");
+  verb.app.add_flag("--force", flags->force, "overwrite the file of --measure");
+  return verb;
 }
 
 Verb make_frameworks(const FlagSet& root) {

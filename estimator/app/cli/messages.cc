@@ -86,15 +86,19 @@ Diagnostics unknown_arguments(const FlagSet& app, const std::vector<std::string>
     if (extra == "--") continue;  // what ended the flags
     const bool is_flag = extra.starts_with("-");
     const std::string name = extra.substr(0, extra.find('='));
-    const std::string_view help = is_flag ? help_for_other(name) : "";
+    const bool known = is_flag && app.get_option_no_throw(name) != nullptr;
+    const std::string_view help = known     ? "'--' ends the flags; write it before"
+                                  : is_flag ? help_for_other(name)
+                                            : "";
     const std::string near = is_flag && help.empty() ? nearest(name, flag_names(app)) : "";
-    problems.push_back({.code = "E101",
-                        .severity = Severity::kError,
-                        .message = fmt::format(
-                            "unknown {} {}{}", is_flag ? "flag" : "argument", shortened(name, 80),
-                            near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-                        .place = {},
-                        .help = std::string(help)});
+    problems.push_back(
+        {.code = "E101",
+         .severity = Severity::kError,
+         .message = fmt::format("unknown {} {}{}", is_flag && !known ? "flag" : "argument",
+                                shortened(name, 80),
+                                near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+         .place = {},
+         .help = std::string(help)});
     if (is_flag) break;  // what follows may be its value
   }
   return problems;

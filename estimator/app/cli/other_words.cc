@@ -9,6 +9,8 @@ namespace {
 struct OtherWords {
   std::array<std::string_view, 8> flags;
   std::string_view help;
+  std::string_view setting = {};  // that takes the same values
+  bool in_plans = true;           // a plan's parameter of this name can mean nothing else
 };
 
 constexpr std::string_view kSharded =
@@ -31,49 +33,91 @@ constexpr std::string_view kSequence = "--dim sequence=N; 'plimsoll models NAME'
 constexpr std::string_view kImage = "--image N: height and width of images";
 
 constexpr OtherWords kRows[] = {
-    {{"--fsdp2", "--zero-stage", "--zero3", "--deepspeed", "--sharding", "--sharding-strategy"},
+    {{"--fsdp2", "--zero-stage", "--zero3", "--deepspeed", "--sharding", "--sharding-strategy",
+      "--deepspeed-stage", "--zero-optimization"},
      kSharded},
     {{"--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
-      "--pipeline-parallel-size", "--cp", "--ep"},
+      "--pipeline-parallel-size", "--cp", "--ep", "--context-parallel", "--expert-parallel"},
      kSplit},
     {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},
      "what is kept in the host's memory meanwhile is not modelled; --checkpoint blocks saves "
      "feature maps, --optimizer sgd states"},
-    {{"--lora", "--lora-r", "--qlora", "--peft", "--adapter", "--dora"}, kAdapters},
+    {{"--lora", "--lora-r", "--qlora", "--peft", "--adapter", "--dora", "--use-lora",
+      "--finetuning-type"},
+     kAdapters},
     {{"--quantization", "--load-in-4bit", "--load-in-8bit", "--nf4", "--int8", "--int4"},
      kQuantized},
-    {{"--kv-cache", "--context-length", "--max-model-len", "--kv-cache-dtype", "--concurrency",
-      "--prompt-length"},
+    {{"--kv-cache", "--max-model-len", "--kv-cache-dtype", "--concurrency", "--prompt-length"},
      kServing},
-    {{"-b", "--bs", "--batch-size", "--batch_size", "--micro-batch", "--micro-batch-size",
-      "--per-device-train-batch-size", "--per_device_train_batch_size"},
-     kBatch},
-    {{"--seq-len", "--seq-length", "--seqlen", "--seq", "--sequence-length", "--max-length",
-      "--max-seq-length", "--block-size"},
-     kSequence},
-    {{"--img-size", "--image-size", "--imgsz", "--resolution", "--input-size", "--height",
-      "--width"},
-     kImage},
-    {{"--gradient-accumulation-steps", "--accumulation", "--grad-accum", "--accum-iter"},
-     "--accumulate N: forward-backward passes per update"},
+    {.flags = {"--context-length"}, .help = kServing, .setting = "sequence"},
+    {.flags = {"-b", "--bs", "--batch-size", "--batch_size", "--micro-batch", "--micro-batch-size",
+               "--per-device-train-batch-size", "--per_device_train_batch_size"},
+     .help = kBatch,
+     .setting = "batch"},
+    {.flags = {"--train-batch-size", "--batchsize", "--per-device-batch-size", "--local-batch-size",
+               "--train-micro-batch-size-per-gpu"},
+     .help = kBatch,
+     .setting = "batch"},
+    {.flags = {"--seq-len", "--seq-length", "--seqlen", "--seq", "--sequence-length",
+               "--max-length", "--max-seq-length", "--block-size"},
+     .help = kSequence,
+     .setting = "sequence"},
+    {.flags = {"--max-seq-len", "--sequence-len", "--cutoff-len", "--model-max-length"},
+     .help = kSequence,
+     .setting = "sequence"},
+    {.flags = {"--img-size", "--image-size", "--imgsz", "--input-size"},
+     .help = kImage,
+     .setting = "image"},
+    {.flags = {"--resolution", "--height", "--width"}, .help = kImage, .in_plans = false},
+    {.flags = {"--gradient-accumulation-steps", "--accumulation", "--grad-accum", "--accum-iter",
+               "--gradient-accumulation", "--accumulate-grad-batches", "--grad-accum-steps"},
+     .help = "--accumulate N: forward-backward passes per update",
+     .setting = "accumulate"},
+    {.flags = {"--optim", "--optimizer-name", "--optimizer-type"},
+     .help = "--optimizer NAME",
+     .setting = "optimizer"},
     {{"--gradient-checkpointing", "--activation-checkpointing", "--recompute", "--grad-checkpoint"},
      "--checkpoint blocks, or a module's path"},
+    {{"--torch-compile", "--compiled"}, "--compile"},
     {{"--dtype", "--amp", "--bf16", "--fp16", "--half", "--mixed-precision", "--torch-dtype"},
      "--precision amp-bf16, amp-fp16, bf16, fp16, tf32 or fp32"},
-    {{"--ngpus", "--num-gpus", "--n-gpus", "--nproc-per-node", "--world-size", "--devices"},
-     "--gpus N, and --nodes N for several machines"},
-    {{"--memory", "--vram", "--gpu-memory", "--max-memory"},
-     "--mem SIZE, such as 10GiB: capacity instead of the GPU's"},
-    {{"--wide"}, "--wide is for verbs that print tables; --json has all"},
+    {.flags = {"--ngpus", "--num-gpus", "--n-gpus", "--nproc-per-node", "--world-size", "--devices",
+               "--num-processes", "--num-devices"},
+     .help = "--gpus N, and --nodes N for several machines",
+     .setting = "gpus"},
+    {.flags = {"--attn-implementation", "--attention-implementation", "--use-flash-attention",
+               "--flash-attn"},
+     .help = "--attention flash, sdpa or eager"},
+    {.flags = {"--memory", "--vram", "--gpu-memory", "--max-memory"},
+     .help = "--mem SIZE, such as 10GiB: capacity instead of the GPU's",
+     .in_plans = false},
+    {.flags = {"--wide"},
+     .help = "--wide is for verbs that print tables; --json has all",
+     .in_plans = false},
 };
+
+const OtherWords* row_of(std::string_view flag) {
+  const auto* const row = std::ranges::find_if(kRows, [&](const OtherWords& one) {
+    return !flag.empty() && std::ranges::find(one.flags, flag) != one.flags.end();
+  });
+  return row == std::end(kRows) ? nullptr : row;
+}
 
 }  // namespace
 
 std::string_view help_for_other(std::string_view flag) {
-  for (const OtherWords& row : kRows) {
-    if (!flag.empty() && std::ranges::find(row.flags, flag) != row.flags.end()) return row.help;
-  }
-  return {};
+  const OtherWords* const row = row_of(flag);
+  return row ? row->help : std::string_view();
+}
+
+std::string_view help_for_parameter(std::string_view flag) {
+  const OtherWords* const row = row_of(flag);
+  return row && row->in_plans ? row->help : std::string_view();
+}
+
+std::string_view setting_for_other(std::string_view flag) {
+  const OtherWords* const row = row_of(flag);
+  return row ? row->setting : std::string_view();
 }
 
 }  // namespace plimsoll::cli

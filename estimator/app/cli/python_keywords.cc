@@ -32,6 +32,7 @@ std::string_view type_of(const SettingValue& value) {
   if (value.form == Form::kEntries) return "Named";
   if (value.form == Form::kSeveral)
     return value.type == Type::kPath ? "Union[Name, Sequence[Name]]" : "Several";
+  if (value.implied) return "Union[str, int, bool]";  // True: as the flag without a value
   if (value.type == Type::kCount) return "int";
   return value.type == Type::kWord || value.type == Type::kBoolean ? "str" : "Text";
 }

@@ -21,6 +21,7 @@
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/values.h"
 #include "graph/base/byte_source.h"
+#include "graph/base/cancel.h"
 #include "graph/base/distinct_files.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
@@ -110,7 +111,11 @@ SweepOptions options_of(const SweepJob& job) {
 int answer(SweepJob& job) {
   const auto begun = std::chrono::steady_clock::now();
   std::optional<Interrupts> listening;
-  if (job.log) listening.emplace();
+  std::optional<CancelWhen> in_whole_answers;  // of which the log holds those that are done
+  if (job.log) {
+    listening.emplace();
+    in_whole_answers.emplace(nullptr);
+  }
   std::optional<SweepAnswer> answer(std::in_place, job);
   const auto swept = sweep(job.axes.variants(), job.axes.sizes(), job.hwdb, options_of(job),
                            [&](const SweepPoint& point) { return answer->add(point); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/app/cli/other_words.h"
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
@@ -13,6 +14,13 @@
 namespace plimsoll::cli {
 namespace {
 
+constexpr std::string_view kSequence = "sequence";
+
+std::string dashed(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
 // The setting that a parameter of this name varies; null where it is none of a configuration's.
 const SettingRow* setting_of(std::string_view flag) {
   const SettingRow* row = find_setting(flag);
@@ -20,7 +28,7 @@ const SettingRow* setting_of(std::string_view flag) {
 }
 
 std::string nearest_flag(const std::string& flag) {
-  std::vector<std::string> known = {"sequence"};
+  std::vector<std::string> known = {std::string(kSequence)};
   for (const SettingRow& row : settings()) {
     if (row.axis != SweepAxis::kNone) known.emplace_back(row.name);
   }
@@ -67,8 +75,9 @@ bool assigns(const std::vector<std::string>& list, const std::string& name) {
 }  // namespace
 
 std::string flag_of(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return name == "batch-size" ? "batch" : name;
+  name = dashed(std::move(name));
+  const auto same = find_setting(name) ? std::string_view() : setting_for_other("--" + name);
+  return same.empty() ? name : std::string(same);
 }
 
 // What is a size of one model is one of every other, and so for the models' parameters.
@@ -109,9 +118,10 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
     return {};
   }
   if (auto same = check_models(parameter); !same) return same;
-  const bool own = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
-  const SettingRow* row = setting_of(flag);
-  if ((own || row) && parameter.values.empty()) {
+  const bool of_model = names.dims.contains(parameter.name) || names.fixed.contains(parameter.name);
+  const SettingRow* row =
+      of_model && !find_setting(dashed(parameter.name)) ? nullptr : setting_of(flag);
+  if ((of_model || row) && parameter.values.empty()) {
     return error("E311",
                  fmt::format("{} is a distribution, and needs a list of values here",
                              shortened(parameter.name, 60)),
@@ -123,8 +133,8 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
                              shortened(parameter.name, 60)),
                  parameter.place);
   }
-  if (own && (assigns(base.values("dim"), parameter.name) ||
-              assigns(base.values("set"), parameter.name))) {
+  if (of_model && (assigns(base.values("dim"), parameter.name) ||
+                   assigns(base.values("set"), parameter.name))) {
     return error("E114",
                  fmt::format("{} is a parameter of the plan and given by a flag too",
                              shortened(parameter.name, 60)),
@@ -132,16 +142,23 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
   }
   if (row && row->axis == SweepAxis::kSize) return add_size(index, flag);
   if (names.dims.contains(parameter.name)) return add_size(index, parameter.name);
+  if (!of_model && !row && flag == kSequence && names.dims.contains(flag))
+    return add_size(index, flag);
   if (names.fixed.contains(parameter.name)) {
     variant_axes_.push_back({index, SweepAxis::kOuter});
   } else if (row) {
     variant_axes_.push_back({index, row->axis, row});
   } else {
+    const std::string_view help = help_for_parameter("--" + dashed(parameter.name));
+    if (!help.empty())
+      return error("E101", fmt::format("{} has another name here", shortened(parameter.name, 60)),
+                   parameter.place, std::string(help));
     if (!parameter.values.empty()) inert_parameters_.push_back(index);
     const std::string near = nearest_flag(flag);
     notes_.push_back(warning(
         "W120",
-        fmt::format("{} has no effect on memory or time of a step", shortened(parameter.name, 60)),
+        fmt::format("{} is no setting and no dimension: it changes nothing here",
+                    shortened(parameter.name, 60)),
         parameter.place,
         near.empty() || near == parameter.name ? "" : fmt::format("did you mean {}?", near)));
   }

@@ -17,7 +17,7 @@
 namespace plimsoll::cli {
 
 // The flag that a parameter of a plan is: plans of other tools write flags with underlines, and the
-// batch as `batch_size`.
+// batch as `batch_size` or `per_device_train_batch_size`.
 std::string flag_of(std::string name);
 
 struct SweptModel {

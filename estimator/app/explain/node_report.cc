@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "estimator/app/explain/time_chain.h"
 #include "estimator/library/kernel_time.h"
 #include "estimator/time/step_conditions.h"
 #include "estimator/time/time_plan.h"
@@ -85,15 +86,24 @@ struct Facts {
   const TimeContext& context;
   const TimePlan& time;
   const WorkspacePlan& workspaces;
+  const StepTimeInput& conditions;
+
+  // Of a kernel in the step.
+  double seconds(const KernelTime& t) const {
+    return in_step(t, conditions.habits, context.rates());
+  }
 };
 
 KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t launches) {
   const KernelAt& kernel = facts.bound.kernels[id];
   const KernelTime& t = facts.time.kernels[id];
-  const double in_step =
+  const double stretched =
       t.seconds > 0 ? static_cast<double>(facts.time.prices[id].ns) / (t.seconds * 1e9) : 1;
   const DeviceRates& rates = facts.context.rates();
-  const Arithmetic arithmetic = arithmetic_of(kernel.dtype, kernel.tensor_core);
+  const PricedAs priced = priced_as(kernel, facts.context);
+  const Arithmetic arithmetic = priced.kernel_class == "rows"
+                                    ? arithmetic_of(kernel.dtype, kernel.tensor_core)
+                                    : priced.arithmetic;
   const double peak = rates.peak_of(arithmetic);
   KernelReport report{.kernel = kernel_label(kernel),
                       .phase = std::string(name(phase)),
@@ -105,7 +115,7 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
                       .bytes = kernel.read + kernel.written,
                       .bytes_moved = std::llround(t.bytes),
                       .ns = facts.time.prices[id].ns,
-                      .range_ns = {to_ns(t.low * in_step), to_ns(t.high * in_step)}};
+                      .range_ns = {to_ns(t.low * stretched), to_ns(t.high * stretched)}};
   report.compute_ns = peak > 0 ? to_ns(t.flop / peak) : 0;
   report.dram_ns = rates.bandwidth > 0 ? to_ns(t.bytes / rates.bandwidth) : 0;
   report.bound_by = name(t.bound_by);
@@ -113,13 +123,25 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
   report.workspace_bytes = facts.workspaces.uses[id].bytes;
   report.workspace_basis = facts.workspaces.bases[id];
   report.time_basis = facts.context.basis(t.basis);
+  report.chain = time_chain({.kernel = kernel,
+                             .time = t,
+                             .compute_ns = report.compute_ns,
+                             .dram_ns = report.dram_ns,
+                             .arithmetic = report.arithmetic,
+                             .framework_factor = facts.conditions.habits.gpu_factor,
+                             .seconds = facts.seconds(t)},
+                            facts.context);
   for (const ConvCost& cost : conv_alternatives(kernel, facts.context)) {
+    // One that takes hardly longer than the shortest runs in its place, and is priced as it.
+    const bool chosen = name(cost.algorithm) == t.algorithm;
+    const KernelTime by = chosen ? t : kernel_time_by(cost, kernel, facts.context);
     report.algorithms.push_back({.algorithm = std::string(name(cost.algorithm)),
-                                 .ns = to_ns(cost.seconds),
-                                 .flop = std::llround(cost.flop),
-                                 .bytes_moved = std::llround(cost.bytes),
+                                 .ns = to_ns(facts.seconds(by)),
+                                 .flop = std::llround(by.flop),
+                                 .bytes_moved = std::llround(by.bytes),
                                  .workspace_bytes = std::llround(cost.workspace)});
   }
+  std::ranges::stable_sort(report.algorithms, {}, &AlgorithmReport::ns);
   return report;
 }
 
@@ -182,7 +204,9 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
                       .device_id = estimate.device_id,
                       .bandwidth = evaluator.context().rates().bandwidth,
                       .notes = estimate};
-  const Facts facts{model, bound, context, time, point.workspaces};
+  const StepTimeInput conditions =
+      step_conditions(model, evaluator.platform(), evaluator.request());
+  const Facts facts{model, bound, context, time, point.workspaces, conditions};
   for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, estimate, id));
   return explained;
 }

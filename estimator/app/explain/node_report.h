@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/app/explain/time_chain.h"
 #include "estimator/estimator.h"
 #include "graph/json/fields.h"
 
@@ -34,7 +35,7 @@ inline void describe(Fields& f, TensorReport& t) {
 // A convolution by one of the algorithms that the library has.
 struct AlgorithmReport {
   std::string algorithm;
-  int64_t ns = 0;  // as the choice sees it: by the algorithm's own model, not yet corrected
+  int64_t ns = 0;  // of one launch in the step, as the kernel's
   int64_t flop = 0, bytes_moved = 0;
   int64_t workspace_bytes = 0;
 };
@@ -66,6 +67,7 @@ struct KernelReport {
   int64_t workspace_bytes = 0;
   std::string workspace_basis = {};  // "table", "rule", "interval"; empty where there is none
   std::string time_basis = {};       // see TimeContext::basis()
+  std::vector<TimeLine> chain = {};  // the last one's figure is `ns`
   std::vector<AlgorithmReport> algorithms = {};  // of a convolution, the fastest first
 };
 
@@ -88,6 +90,7 @@ inline void describe(Fields& f, KernelReport& k) {
   f("workspace_bytes", k.workspace_bytes);
   f("workspace_basis", k.workspace_basis, {.null_where = k.workspace_basis.empty()});
   f("time_basis", k.time_basis);
+  f("chain", k.chain, {.least = 1});
   f("algorithms", k.algorithms);
 }
 

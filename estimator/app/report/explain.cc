@@ -81,13 +81,17 @@ std::string kernel_text(const KernelReport& k) {
     text += escaped_format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
                            k.workspace_basis);
   }
-  if (!k.algorithms.empty()) text += "    available algorithms, each by its model:\n";
+  text += "    how its time comes to be:\n";
+  for (const TimeLine& line : k.chain)
+    text += escaped_format("      {:<13}{:>10}  {}\n", line.what, human_time(line.ns), line.why);
+  if (k.algorithms.size() > 1) text += "    algorithms of the library, each in the same way:\n";
   for (const AlgorithmReport& a : k.algorithms) {
+    if (k.algorithms.size() == 1) break;  // its figures are above
     text += escaped_format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
                            human_time(a.ns), human_count(a.flop, "flop"),
                            human_bytes(a.bytes_moved), human_bytes(a.workspace_bytes));
   }
-  return text + escaped_format("    basis: {}\n", k.time_basis);
+  return text;
 }
 
 }  // namespace

@@ -61,6 +61,11 @@ int64_t set_start(Request& request, const std::string& vary) {
   return request.dims.try_emplace(vary, kLength).first->second;
 }
 
+// Whether nobody said where the search is to begin.
+bool is_start_assumed(const Request& given, const std::string& vary) {
+  return vary == "image" ? !given.image : vary != "batch" && !given.dims.contains(vary);
+}
+
 // Sizes that the model refuses take more than any card has, so that the search ends before them.
 class Refusals {
  public:
@@ -113,7 +118,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   auto platform =
       TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
   TRY(check_one_stage(given, platform));
-  const int64_t start = set_start(request, search.vary);
+  int64_t start = set_start(request, search.vary);
   auto evaluator = TRY(Evaluator::make(std::move(platform), request));
   LargestBatch largest;
   largest.device_id = evaluator.platform().device.id;
@@ -122,7 +127,17 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   largest.notes.request = given;
   largest.usable_bytes = evaluator.platform().usable_bytes;
   BatchMemory memory(request, evaluator, search.confidence, search.vary);
-  const auto model = TRY(memory.model(start));
+  auto first = memory.model(start);
+  // A model whose tables of positions are shorter than those of most.
+  const auto runs = [](const auto& at) { return at && Refusals::beyond_positions(**at).empty(); };
+  const int64_t assumed = is_start_assumed(given, search.vary) ? start : 0;
+  for (int64_t size = assumed / 2; size > 0 && !runs(first); size /= 2) {
+    auto shorter = memory.model(size);
+    if (!runs(shorter)) continue;
+    first = std::move(shorter);
+    start = size;
+  }
+  const auto model = TRY(std::move(first));
   TRY(check_longest(model->graph, given));
   if (search.vary != "batch") largest.batch = batch_at(*model, model->binding);
   largest.notes.diagnostics = warnings_of(request, evaluator.platform(), *model);

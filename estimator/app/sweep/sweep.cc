@@ -166,6 +166,7 @@ class Sweeper {
           step_conditions(model, platform, variant.evaluator.behaviour().dispatch, variant.request);
       entry.compiled->bytes.fill_in(*bound, entry.conditions);
       entry.conditions.samples = samples_loaded(model, binding, platform);
+      add_host_stages(model, binding, platform, entry.conditions);
     }
     const auto plan = TRY(variant.evaluator.device(model, step, binding, replay_at(entry)));
     if (plan.workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(plan));

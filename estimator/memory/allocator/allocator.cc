@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "estimator/memory/allocator/options.h"
+#include "graph/base/cancel.h"
 
 namespace plimsoll {
 namespace {
@@ -249,6 +250,7 @@ AllocatorEvent mark() { return {.kind = Kind::kMark}; }
 
 Result<Replay> replay(std::span<const AllocatorEvent> events, const AllocatorRules& rules,
                       std::optional<int64_t> capacity) {
+  check_cancelled();
   const auto* caching = std::get_if<CachingRules>(&rules);
   if (auto fine = caching ? check(*caching) : Result<void>(); !fine) {
     return tl::unexpected(fine.error());

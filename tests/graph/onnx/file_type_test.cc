@@ -62,10 +62,22 @@ TEST_CASE("texts are told apart") {
   CHECK(said_of("<\n  ir_version: 8\n>\nnet (x) => (y) {}\n")
             .starts_with("is an ONNX model in text form"));
   CHECK(said_of("7767517\n3 3\n").starts_with("is an ncnn model"));
-  for (const char* yaml :
-       {"compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n",
-        "base_model: x\nmicro_batch_size: 2\n", "fsdp_config:\n  fsdp_version: 2\n"}) {
+  for (const char* yaml : {"compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n",
+                           "micro_batch_size: 2\n", "fsdp_config:\n  fsdp_version: 2\n"}) {
     CHECK(said_of(yaml).starts_with("is a trainer's YAML, not a model"));
+  }
+  for (const auto& [text, is] :
+       {std::pair("base_model: x\nmicro_batch_size: 2\n", "is a config of axolotl"),
+        std::pair("model:\n  _component_: torchtune.models.llama3.llama3_8b\n",
+                  "is a config of torchtune"),
+        std::pair("stage: sft\nfinetuning_type: lora\n", "is a config of LLaMA-Factory"),
+        std::pair("[job]\nname = \"x\"\n[training]\nsteps = 10\n",
+                  "is a trainer's TOML, not a model"),
+        std::pair("[net]\nbatch=64\n[convolutional]\n", "is a Darknet network"),
+        std::pair("nc: 80\nbackbone:\n  - [-1, 1, Conv, [64]]\n", "is a network of Ultralytics"),
+        std::pair("<net name=\"x\" version=\"10\"></net>", "is a network of OpenVINO"),
+        std::pair("[tool]\nname = 1\n", "is TOML or INI, not a model")}) {
+    CHECK(said_of(text).starts_with(is));
   }
   CHECK(said_of("hello there\n").starts_with("is text, not a model"));
 }
@@ -80,8 +92,13 @@ TEST_CASE("JSON documents of others are told apart; a config is none of them") {
         R"({"train_batch_size": 64, "fp16": {"enabled": true}})"}) {
     CHECK(said_of_json(trainer).starts_with("is a config of DeepSpeed"));
   }
-  CHECK(said_of_json(R"({"per_device_train_batch_size": 2})").find("the batch of one GPU") !=
+  CHECK(said_of_json(R"({"per_device_train_batch_size": 2})").find("of one GPU") !=
         std::string::npos);
+  CHECK(said_of_json(R"({"optimizer": {"type": "AdamW"}, "gradient_clipping": 1.0})")
+            .starts_with("is a config of DeepSpeed"));
+  CHECK(said_of_json(R"({"peft_type": "LORA", "r": 8})").starts_with("is a config of peft"));
+  CHECK(said_of_json(R"({"model": {"vocab": {}, "merges": []}})").starts_with("is a tokenizer"));
+  CHECK(said_of_json("[job]\n[training]\n").starts_with("is a trainer's TOML"));
   CHECK(said_of_json(R"({"cells": [], "nbformat": 4})").starts_with("is a notebook"));
   CHECK(said_of_json(R"({"irVersion": "8", "graph": {}})")
             .starts_with("is an ONNX model in JSON form"));

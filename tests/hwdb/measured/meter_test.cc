@@ -228,3 +228,27 @@ TEST_CASE("meter: a kernel's bare name") {
   CHECK(bare_kernel_name("cuda::detail::bn_fw") == "bn_fw");
   CHECK(bare_kernel_name("maxwell_sgemm_128x64_nn") == "maxwell_sgemm_128x64_nn");
 }
+
+TEST_CASE("meter: nvidia-smi, where a name alone does not tell cards apart") {
+  for (const char* text :
+       {"name, memory.used [MiB]\nTesla T4, 100 MiB\nTesla T4, 200 MiB\n",
+        "name, pid, used_memory [MiB]\nTesla T4, 7, 100 MiB\nTesla T4, 7, 200 MiB\n",
+        "pid, used_memory [MiB]\n7, 100 MiB\n7, 200 MiB\n"}) {
+    CAPTURE(text);
+    const auto read = reading(MeterForm::kNvidiaSmi, text);
+    REQUIRE(read);
+    REQUIRE(read->notes.size() == 1);
+    CHECK(read->notes[0].code == "N522");
+  }
+  // At one time a card has one reading.
+  for (const char* text :
+       {"timestamp, name, memory.used [MiB]\n9:00, Tesla T4, 100 MiB\n9:00, Tesla T4, 200 MiB\n",
+        "timestamp, memory.used [MiB]\n9:00, 100 MiB\n9:00, 200 MiB\n",
+        "timestamp, pid, used_memory [MiB]\n9:00, 7, 100 MiB\n9:00, 7, 200 MiB\n"}) {
+    CAPTURE(text);
+    CHECK(fault(MeterForm::kNvidiaSmi, text) == "E532");
+  }
+  const auto alone = reading(MeterForm::kNvidiaSmi, "name, memory.used [MiB]\nTesla T4, 100 MiB\n");
+  REQUIRE(alone);
+  CHECK(alone->notes.empty());
+}

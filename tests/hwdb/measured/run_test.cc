@@ -1,3 +1,4 @@
+#include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/reader.h"
 
 #include <doctest/doctest.h>
@@ -256,4 +257,67 @@ TEST_CASE("measured run: rows are limited") {
   limits.rows = 2;
   CHECK(read("kind,device\nmodel,d\nmodel,d\n", limits).file);
   CHECK(read("kind,device\nmodel,d\nmodel,d\nmodel,d\n", limits).code() == "E816");
+}
+
+TEST_CASE("measured run: names of other programs are read as keys, and told") {
+  const Outcome trainer = record(
+      R"("gpu": "t4", "model": "gpt2", "per_device_train_batch_size": 4, "bf16": true,
+         "gradient_accumulation_steps": 8, "optim": "adamw_torch_fused", "max_seq_length": 512,
+         "gradient_checkpointing": true, "fp16": false, "step_time_s": 0.5)");
+  REQUIRE(trainer.runs.size() == 1);
+  const MeasuredRun& run = trainer.runs[0];
+  CHECK(run.device == "t4");
+  CHECK(run.micro_batch == 4);
+  CHECK(run.accumulation == 8);
+  CHECK(run.optimizer == "adamw_torch_fused");
+  CHECK(run.sequence_length == 512);
+  CHECK(run.dtype == "amp-bf16");
+  CHECK(run.checkpoint == "full");
+  CHECK(run.value("total_ms") == 500.0);
+  CHECK(run.notes.empty());
+  REQUIRE(trainer.file->warnings.size() == 1);
+  CHECK(trainer.file->warnings[0].message.find("optim is optimizer") != std::string::npos);
+
+  const Outcome table = read(
+      "kind,gpu_name,model,batch_size,image_size,channels_last,num_gpus,max_memory_allocated_gb\n"
+      "memory,Tesla T4,resnet50,8,192,true,2,1.5\n");
+  REQUIRE(table.runs.size() == 1);
+  CHECK(table.runs[0].batch == 8);
+  CHECK(table.runs[0].input == std::vector<int64_t>{3, 192, 192});
+  CHECK(table.runs[0].layout == "nhwc");
+  CHECK(table.runs[0].n_gpus == 2);
+  CHECK(table.runs[0].value("peak_allocated_gb") == 1.5);
+
+  const Outcome deepspeed = record(
+      R"("device": "t4", "model": "gpt2", "train_micro_batch_size_per_gpu": 2, "zero": 3,
+         "world_size": 8, "attn_implementation": "flash_attention_2")");
+  REQUIRE(deepspeed.runs.size() == 1);
+  CHECK(deepspeed.runs[0].micro_batch == 2);
+  CHECK(deepspeed.runs[0].n_gpus == 8);
+  CHECK(deepspeed.runs[0].attention == "flash_attention_2");
+}
+
+TEST_CASE("measured run: two names of one key may not contradict each other") {
+  CHECK(record(R"("device": "t4", "batch": 8, "batch_size": 8)").runs.size() == 1);
+  CHECK(record(R"("device": "t4", "batch": 8, "batch_size": 16)").code() == "E515");
+  CHECK(record(R"("device": "t4", "seq": 8, "max_length": 16)").code() == "E515");
+  CHECK(record(R"("device": "t4", "gradient_accumulation_steps": 2, "grad_accum": 4)").code() ==
+        "E515");
+}
+
+TEST_CASE("measured run: what another program does that is not read here changes the run") {
+  for (const char* members :
+       {R"("load_in_4bit": true)", R"("cpu_offload": true)", R"("tensor_parallel_size": 2)",
+        R"("expert_parallel": 4)", R"("ema": true)", R"("use_liger_kernel": true)",
+        R"("offload_optimizer": "cpu")", R"("amp": true)"}) {
+    const Outcome outcome = record(R"("device": "t4", )" + std::string(members));
+    REQUIRE(outcome.runs.size() == 1);
+    CHECK_FALSE(changing_key(outcome.runs[0]).empty());
+  }
+  for (const char* members : {R"("load_in_4bit": false)", R"("tensor_parallel_size": 1)",
+                              R"("ema": false)", R"("offload_optimizer": "none")"}) {
+    const Outcome outcome = record(R"("device": "t4", )" + std::string(members));
+    REQUIRE(outcome.runs.size() == 1);
+    CHECK(changing_key(outcome.runs[0]).empty());
+  }
 }

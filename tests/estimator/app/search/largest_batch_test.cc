@@ -2,8 +2,10 @@
 #include "estimator/app/search/largest_batch.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/support/requests.h"
+#include "tests/support/scratch.h"
 
 using namespace plimsoll;
 
@@ -82,4 +84,24 @@ TEST_CASE("largest: a size that the model does not have is an error") {
   };
   CHECK(code("builtin:resnet50", "sequence") == "E113");
   CHECK(code("builtin:transformer-base", "image") == "E113");
+}
+
+TEST_CASE("largest sequence: the search begins where a model with short tables runs") {
+  for (const int64_t rows : {64, 16, 3}) {
+    CAPTURE(rows);
+    const test::Scratch scratch;
+    Request asked = test::request(
+        scratch.write("m.json",
+                      fmt::format(R"({{"schema": "plimsoll.model-config", "version": 1, "name": "n",
+           "parameters": {{"batch": 2, "sequence": {0}}},
+           "inputs": [{{"name": "ids", "dtype": "i64", "shape": ["batch", "sequence"]}}],
+           "layers": [{{"name": "words", "type": "embedding", "vocabulary": 100, "size": 16}},
+                      {{"name": "places", "type": "position", "positions": {0}}},
+                      {{"name": "out", "type": "linear", "out": 4}}], "loss": "sum"}})",
+                                  rows)),
+        "t4");
+    const auto found = largest_batch(asked, test::hwdb(), {.vary = "sequence"});
+    REQUIRE(found);
+    CHECK(found->answer.safe == rows);
+  }
 }

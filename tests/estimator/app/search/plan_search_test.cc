@@ -22,7 +22,7 @@ Request on_two() {
   return request;
 }
 
-PlanAdvice advice_for(const Request& request, std::optional<int64_t> global_batch = {}) {
+PlanAdvice plan_advice_for(const Request& request, std::optional<int64_t> global_batch = {}) {
   const auto advice = advise_plans(request, test::hwdb(), {.global_batch = global_batch});
   REQUIRE(advice);
   return *advice;
@@ -31,7 +31,7 @@ PlanAdvice advice_for(const Request& request, std::optional<int64_t> global_batc
 }  // namespace
 
 TEST_CASE("plan search: plans that fit, the fastest first, none beaten on both") {
-  const PlanAdvice advice = advice_for(on_two());
+  const PlanAdvice advice = plan_advice_for(on_two());
   CHECK(advice.global_batch == 4);
   const PlanCounts& c = advice.counts;
   CHECK(c.considered == c.refused + c.kept_too_much + c.compared);
@@ -63,7 +63,7 @@ TEST_CASE("plan search: plans that fit, the fastest first, none beaten on both")
 TEST_CASE("plan search: where nothing fits, what is short and what would do") {
   Request request = on_two();
   request.memory_bytes = int64_t{1} << 30;
-  const PlanAdvice advice = advice_for(request);
+  const PlanAdvice advice = plan_advice_for(request);
   REQUIRE(advice.nearest);
   CHECK(advice.plans.empty() == (advice.counts.estimated == 0));
   CHECK(advice.nearest->missing_bytes > 0);
@@ -75,7 +75,7 @@ TEST_CASE("plan search: where nothing fits, what is short and what would do") {
 TEST_CASE("plan search: more GPUs of the same card, where they would do") {
   Request request = on_two();
   request.memory_bytes = int64_t{2} << 30;
-  const PlanAdvice advice = advice_for(request, 16);
+  const PlanAdvice advice = plan_advice_for(request, 16);
   if (!advice.nearest) return;
   if (advice.nearest->gpus > 0) CHECK(advice.nearest->gpus > request.gpu_count);
 }
