@@ -86,7 +86,7 @@ Diagnostics unknown_arguments(const FlagSet& app, const std::vector<std::string>
     if (extra == "--") continue;  // what ended the flags
     const bool is_flag = extra.starts_with("-");
     const std::string name = extra.substr(0, extra.find('='));
-    const bool known = is_flag && app.get_option_no_throw(name) != nullptr;
+    const bool known = is_flag && app.find(name).has_value();
     const std::string_view help = known     ? "'--' ends the flags; write it before"
                                   : is_flag ? help_for_other(name)
                                             : "";

@@ -204,8 +204,8 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
                       .device_id = estimate.device_id,
                       .bandwidth = evaluator.context().rates().bandwidth,
                       .notes = estimate};
-  const StepTimeInput conditions =
-      step_conditions(model, evaluator.platform(), evaluator.request());
+  const StepTimeInput conditions = step_conditions(
+      model, evaluator.platform(), evaluator.behaviour().dispatch, evaluator.request());
   const Facts facts{model, bound, context, time, point.workspaces, conditions};
   for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, estimate, id));
   return explained;
