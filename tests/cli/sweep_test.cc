@@ -20,8 +20,8 @@ TEST_CASE("cli sweep: a line for each configuration, with estimate's verdict") {
   const Ran ran = swept(kSmallPlan, {"--json"});
   CAPTURE(ran.err);
   CHECK(ran.status == 0);
-  CHECK(ran.err.find("p.yaml:5:3: warning: learning_rate has no effect") != std::string::npos);
-  CHECK(ran.err.find("p.yaml:8:3: warning: momentum has no effect") != std::string::npos);
+  CHECK(ran.err.find("p.yaml:5:3: warning: learning_rate is no setting") != std::string::npos);
+  CHECK(ran.err.find("p.yaml:8:3: warning: momentum is no setting") != std::string::npos);
   const std::vector<json> lines = lines_of(ran.out);
   REQUIRE(lines.size() == 2 * 3 * 2 * 2 + 1);
   const json schema = json::parse(plimsoll::schema_text("sweep"));

@@ -86,6 +86,10 @@ class PlanReader {
   Result<void> check_parameters(const SweepPlan& plan, const JsonValue& root) const {
     if (plan.syntax != PlanSyntax::kParameters || !root.members() || root.find("parameters"))
       return {};
+    const bool misspelt = std::ranges::any_of(*root.members(), [](const JsonMember& member) {
+      return !nearest(member.key, {"parameters"}).empty();
+    });
+    if (misspelt) return {};  // which is the fault to tell
     return error("E306", "key \"parameters\" is missing: the settings of a plan stand below it",
                  place_of(root), "for example: \"parameters\": {\"batch\": [32, 64]}");
   }
