@@ -60,7 +60,7 @@ std::string answer(const Estimate& e, const Page& page) {
   const bool unloaded = !length.empty() && e.time.loader == name(LoaderKind::kNone);
   const std::string pace = escaped_format("       step {}, {} {}/s{}{}", human_time(e.time.step_ns),
                                           human_number(e.time.samples_per_second),
-                                          e.time.sample_unit, length, unloaded ? " + loading" : "");
+                                          e.time.sample_unit, length, unloaded ? " + data" : "");
   return text + in_columns(pace,
                            fmt::format("range {} - {}", human_time(e.time.step_range_ns.low),
                                        human_time(e.time.step_range_ns.high)),
