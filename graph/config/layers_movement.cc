@@ -67,7 +67,7 @@ std::vector<TensorId> concat(Layer& layer) {
   return {layer.node("Concat", all_inputs(layer), {{"axis", layer.integer("axis")}})};
 }
 
-std::vector<TensorId> split(Layer& layer) {
+std::vector<TensorId> split_along(Layer& layer) {
   const Shape sizes = layer.shape("sizes");
   if (sizes.empty()) {
     layer.fail_at("sizes", "E312", "\"sizes\" must name at least one part");
@@ -180,7 +180,7 @@ std::vector<TensorId> roi_align(Layer& layer) {
 
 constexpr LayerType kMovementLayers[] = {
     {"concat", 1, 256, kConcatKeys, concat, "joins its inputs along an axis"},
-    {"split", 1, 1, kSplitKeys, split, "cuts along an axis; one output per part"},
+    {"split", 1, 1, kSplitKeys, split_along, "cuts along an axis; one output per part"},
     {"slice", 1, 1, kSliceKeys, slice, "a range of one axis"},
     {"select", 1, 1, kSelectKeys, select, "one index of an axis"},
     {"reshape", 1, 1, kReshapeKeys, reshape, "the same elements in another shape"},
