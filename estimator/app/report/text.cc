@@ -54,13 +54,15 @@ std::string answer(const Estimate& e, const Page& page) {
                                 page);
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
-  const std::string length = e.time.run_ns     ? ", whole run " + human_time(*e.time.run_ns)
-                             : e.time.epoch_ns ? ", epoch " + human_time(*e.time.epoch_ns)
-                                               : "";
-  const bool unloaded = !length.empty() && e.time.loader == name(LoaderKind::kNone);
-  const std::string pace = escaped_format("       step {}, {} {}/s{}{}", human_time(e.time.step_ns),
-                                          human_number(e.time.samples_per_second),
-                                          e.time.sample_unit, length, unloaded ? " + data" : "");
+  // Without a loader it is the least that it takes: the line of the host says so.
+  const std::string_view least = e.time.loader == name(LoaderKind::kNone) ? "over " : "";
+  const std::string length =
+      e.time.run_ns     ? fmt::format(", whole run {}{}", least, human_time(*e.time.run_ns))
+      : e.time.epoch_ns ? fmt::format(", epoch {}{}", least, human_time(*e.time.epoch_ns))
+                        : "";
+  const std::string pace =
+      escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
+                     human_number(e.time.samples_per_second), e.time.sample_unit, length);
   return text + in_columns(pace,
                            fmt::format("range {} - {}", human_time(e.time.step_range_ns.low),
                                        human_time(e.time.step_range_ns.high)),
