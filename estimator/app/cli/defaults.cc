@@ -49,7 +49,7 @@ constexpr std::string_view kOthers[] = {
     "PLIMSOLL_KILLS",   "PLIMSOLL_MONITOR",     "PLIMSOLL_MUTATION", "PLIMSOLL_MUTATIONS",
     "PLIMSOLL_OUTPUTS", "PLIMSOLL_PAPERS",      "PLIMSOLL_PYTHON",   "PLIMSOLL_RANDOM",
     "PLIMSOLL_README",  "PLIMSOLL_REQUIRE_ALL", "PLIMSOLL_SCHEMAS",  "PLIMSOLL_VEGA",
-    "PLIMSOLL_WHEEL",   "PLIMSOLL_WORDS"};
+    "PLIMSOLL_WEB",     "PLIMSOLL_WHEEL",       "PLIMSOLL_WORDS"};
 
 // A variable that names no flag is a misspelt one; one of a flag without a default of one's own
 // would be ignored.
