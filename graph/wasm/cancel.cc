@@ -1,4 +1,5 @@
-// graph/base/cancel.h where nothing is called off: the engine of the page has neither exceptions nor threads.
+// graph/base/cancel.h where nothing is called off: the engine of the page has neither exceptions
+// nor threads.
 #include "graph/base/cancel.h"
 
 namespace plimsoll {
