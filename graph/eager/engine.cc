@@ -193,7 +193,8 @@ void Machine::add_gradient(GradNode& leaf, Value gradient) {
   const bool same_layout = gradient.contiguous() == leaf.leaf.contiguous();
   if (!same_layout) gradient = contiguous(*this, gradient);
   // Of a whole one that is to be scattered the part that stays is the gradient.
-  const bool stays = !leaf.updated || recipe_.parallel.sharded < Sharded::kGradients;
+  const bool stays =
+      !leaf.received && (!leaf.updated || recipe_.parallel.sharded < Sharded::kGradients);
   if (stays) become_gradient(gradient);
   leaf.gradient = gradient.detached();
 }

@@ -122,6 +122,7 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   bool is_leaf = false;
   bool grad_disabled = false;  // wants no gradient for now
   bool reached = false;        // some backward pass of the step came to it
+  bool received = false;       // of another stage, to which its gradient goes back: no parameter
   // This device's part alone: along the axis nobody else has a share of its gradient.
   std::optional<Placement> split;
   // What this device keeps states of and updates, where that is no more than a part of it.

@@ -194,7 +194,10 @@ class Expander {
       const Tensor& t = graph_.tensors[id];
       Value given = machine_.allocate(t.dtype, *t.shape);
       tell_next(given);
-      if (trains_ && is_float(t.dtype)) batch.given.push_back(machine_.require_gradient(given));
+      if (trains_ && is_float(t.dtype)) {
+        batch.given.push_back(machine_.require_gradient(given));
+        batch.given.back()->received = true;
+      }
       value(id) = std::move(given);
     }
   }

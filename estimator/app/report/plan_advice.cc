@@ -14,6 +14,12 @@ TableCell share_of_step(int64_t part, const PricedPlan& p) {
   return share_cell(share_of(part, p.step_ns));
 }
 
+// The fastest that fits; where none may, the one that needs least.
+const PricedPlan& leading(const PlanAdvice& advice) {
+  const PricedPlan& first = advice.plans.front();
+  return first.verdict == Verdict::kDoesNotFit && advice.nearest ? advice.nearest->plan : first;
+}
+
 std::string head(const PlanAdvice& advice, const Page& page) {
   const std::string machines =
       advice.nodes > 1 ? fmt::format(" in {} machines", advice.nodes) : std::string();
@@ -22,7 +28,7 @@ std::string head(const PlanAdvice& advice, const Page& page) {
     return fmt::format("{}   no plan of {} keeps less than {}\n",
                        toned("DOES NOT FIT", Tone::kBad, page), where,
                        human_bytes(advice.usable_bytes));
-  const PricedPlan& best = advice.plans.front();
+  const PricedPlan& best = leading(advice);
   return fmt::format("{}   {}: peak {} of {}, step {}, {} {}/s\n",
                      toned(headline(best.verdict), tone_of(best.verdict), page), where,
                      human_bytes(best.device_bytes), human_bytes(advice.usable_bytes),
@@ -98,11 +104,12 @@ std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool
   std::string text = head(advice, page);
   if (quiet) return text;
   if (!advice.plans.empty()) {
-    const PricedPlan& best = advice.plans.front();
-    text += "\n" + wrapped(fmt::format("best: {}", spelled(best.settings)), page);
-    if (!advice.reason.empty())
-      text += wrapped(fmt::format("why: {}.", spelled(advice.reason)), page);
-    for (const Crossing& c : advice.crossings) text += wrapped(crossing_text(c), page);
+    if (const PricedPlan& best = advice.plans.front(); best.verdict != Verdict::kDoesNotFit) {
+      text += "\n" + wrapped(fmt::format("best: {}", spelled(best.settings)), page);
+      if (!advice.reason.empty())
+        text += wrapped(fmt::format("why: {}.", spelled(advice.reason)), page);
+      for (const Crossing& c : advice.crossings) text += wrapped(crossing_text(c), page);
+    }
     text += "\n" + plan_table(advice.plans).text(page, 2);
   }
   text += "\n" + wrapped(counts_text(advice), page);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/app/report/human.h"
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/cluster_plan.h"
 #include "tests/support/requests.h"
@@ -74,10 +75,16 @@ TEST_CASE("plan search: where nothing fits, what is short and what would do") {
 
 TEST_CASE("plan search: more GPUs of the same card, where they would do") {
   Request request = on_two();
-  request.memory_bytes = int64_t{2} << 30;
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 1;
+  request.memory_bytes = int64_t{1600} << 20;
   const PlanAdvice advice = plan_advice_for(request, 16);
-  if (!advice.nearest) return;
-  if (advice.nearest->gpus > 0) CHECK(advice.nearest->gpus > request.gpu_count);
+  REQUIRE(advice.nearest);
+  CHECK(advice.nearest->gpus > request.gpu_count);
+  CHECK(advice.nearest->on_more_gpus.verdict == Verdict::kFits);
+  CHECK(advice.nearest->on_more_gpus.device_bytes < advice.usable_bytes);
+  // What is shown first is what is nearest, not what would be fastest.
+  CHECK(to_text(advice).find(human_bytes(advice.nearest->plan.device_bytes)) < 60);
+  CHECK(to_text(advice).find("best:") == std::string::npos);
 }
 
 TEST_CASE("plan search: samples that no plan shares") {
