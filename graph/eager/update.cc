@@ -11,22 +11,16 @@
 
 #include "graph/base/among.h"
 #include "graph/eager/composed.h"
+#include "graph/eager/masters.h"
 #include "graph/eager/ops.h"
 #include "graph/ir/optimizer.h"
 
 namespace plimsoll::eager {
 namespace {
 
-bool has_masters(const Machine& m) { return copies_masters(m.recipe()); }
-
-// What this device updates of a parameter.
-TensorType type_of(const GradNode& leaf) {
-  return {leaf.leaf.dtype(), leaf.updated.value_or(leaf.leaf.sizes())};
-}
-
 // Gradients are divided by the scale in place; whether one overflowed is known till the update.
 Value unscale(Machine& m, const Value& scale) {
-  if (!scale.defined() || has_masters(m)) return {};
+  if (!scale.defined() || copies_masters(m.recipe())) return {};
   Value found = fill(m, DType::kFloat32, {});
   const Value inverse = fill(m, DType::kFloat32, {});
   std::vector<Value> gradients;
@@ -235,7 +229,7 @@ class Updater {
     std::vector<Group> groups;
     for (const auto& leaf : m_.leaves()) {
       if (!leaf->gradient.defined()) continue;
-      const TensorType type = updated_type(m_.recipe(), type_of(*leaf));
+      const TensorType type = updated_type(m_.recipe(), updated_part(*leaf));
       const UpdateRule& rule = rule_of(row_, type, m_.decider());
       const auto same = std::ranges::find_if(groups, [&](const Group& g) {
         return g.rule == &rule && rule.form != UpdateForm::kLoop &&
@@ -315,66 +309,7 @@ class Updater {
   std::array<std::vector<Value>, kUpdateNames> names_;
 };
 
-// Gradients in the type of the copies, as one array; DeepSpeed joins them first
-// (deepspeed/runtime/zero/stage_1_and_2.py, step()).
-void cast_gradients(Machine& m) {
-  std::vector<Value> gradients;
-  std::vector<std::pair<GradNode*, TensorType>> leaves;
-  Dim count = 0;
-  for (const auto& leaf : m.leaves()) {
-    if (!leaf->gradient.defined()) continue;
-    gradients.push_back(std::exchange(leaf->gradient, {}));
-    leaves.emplace_back(leaf.get(), updated_type(m.recipe(), type_of(*leaf)));
-    count += elements(leaves.back().second.shape);
-  }
-  const ParallelPlan& plan = m.recipe().parallel;
-  if (plan.sharded_by == ShardedBy::kZero && plan.sharded != Sharded::kNothing) {
-    const Value joined = m.allocate(m.recipe().precision->storage, {count});
-    m.launch_over(KernelClass::kCopy, "cat", 0, gradients, joined);
-    gradients = {joined};
-  }
-  const Value cast = m.allocate(*m.recipe().precision->master, {count});
-  m.launch_over(KernelClass::kCopy, "cast", 0, gradients, cast);
-  for (auto& [leaf, type] : leaves)
-    leaf->gradient = m.view_of(cast, contiguous_layout(type.dtype, type.shape));
-}
-
-// The copies' new values go to the model's weights: _master_params_to_model_params().
-void copy_masters(Machine& m) {
-  if (!has_masters(m)) return;
-  Dim count = 0;
-  for (const auto& leaf : m.leaves()) {
-    const TensorType type = type_of(*leaf);
-    if (updated_type(m.recipe(), type).dtype != type.dtype) count += elements(type.shape);
-  }
-  const DType master = *m.recipe().precision->master;
-  const DType stored = m.recipe().precision->storage;
-  m.launch({.kernel_class = KernelClass::kCopy,
-            .dtype = stored,
-            .op = "cast",
-            .read = bytes(master, count),
-            .written = bytes(stored, count),
-            .problem = RowsProblem<Dim>{.rows = 1, .columns = count}},
-           {}, {});
-}
-
 }  // namespace
-
-bool copies_masters(const Recipe& recipe) {
-  const ParallelPlan& plan = recipe.parallel;
-  const bool is_master = plan.sharded == Sharded::kWeights && plan.sharded_by != ShardedBy::kZero;
-  return recipe.precision->master && !is_master;
-}
-
-DType kept_type(const Recipe& recipe, DType dtype) {
-  return copies_masters(recipe) ? dtype : updated_type(recipe, {dtype, {}}).dtype;
-}
-
-TensorType updated_type(const Recipe& recipe, const TensorType& parameter) {
-  const PrecisionRow& precision = *recipe.precision;
-  const bool copied = precision.master && parameter.dtype == precision.storage;
-  return {copied ? *precision.master : parameter.dtype, parameter.shape};
-}
 
 std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& parameter,
                                 Decider& decider) {
@@ -386,12 +321,6 @@ std::vector<TensorType> kept_of(const Recipe& recipe, const TensorType& paramete
   return kept;
 }
 
-TensorType gradient_type(const Machine& m, const GradNode& leaf) {
-  const bool whole = m.recipe().parallel.sharded < Sharded::kGradients;
-  if (whole) return {leaf.leaf.dtype(), leaf.leaf.sizes()};
-  return updated_type(m.recipe(), type_of(leaf));
-}
-
 std::vector<Value> last_gradients(Machine& m) {
   std::vector<Value> gradients;
   for (const auto& leaf : m.leaves()) {
@@ -401,35 +330,17 @@ std::vector<Value> last_gradients(Machine& m) {
   return gradients;
 }
 
-void add_to_masters(Machine& m, std::vector<Value>& masters) {
-  const bool first = masters.empty();
-  for (const auto& leaf : m.leaves()) {
-    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
-    if (first && leaf->gradient.defined() && type.dtype != leaf->gradient.dtype())
-      masters.push_back(m.allocate(type.dtype, type.shape));
-  }
-  std::vector<Value> read;
-  Dim count = 0;
-  for (const auto& leaf : m.leaves()) {
-    if (leaf->gradient.defined()) read.push_back(leaf->gradient);
-  }
-  for (const Value& master : masters) count += master.count();
-  if (!first) read.insert(read.end(), masters.begin(), masters.end());
-  m.launch_over(KernelClass::kPointwise, "unscale", count, read,
-                m.host(*m.recipe().precision->master, {count}));
-}
-
 void make_states(Machine& m) {
   const OptimizerRow& row = *m.recipe().optimizer;
   std::vector<const UpdateRule*> seen;
   for (const auto& leaf : m.leaves()) {
-    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
-    if (type.dtype != leaf->leaf.dtype() && has_masters(m))
+    const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
+    if (type.dtype != leaf->leaf.dtype() && copies_masters(m.recipe()))
       m.resident(type.dtype, type.shape, Role::kOptimizerState);
   }
   for (const auto& leaf : m.leaves()) {
     if (!leaf->reached) continue;
-    const TensorType type = updated_type(m.recipe(), type_of(*leaf));
+    const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
     const auto make = [&](TypeOf state) {
       const TensorType of = state(type);
@@ -448,10 +359,10 @@ void update(Machine& m, const Value& scale) {
   const bool had_grad = m.grad_enabled();
   m.set_grad_enabled(false);
   const Value found_overflow = unscale(m, scale);
-  const bool casts = has_masters(m) && !m.recipe().precision->master_gradients;
+  const bool casts = copies_masters(m.recipe()) && !m.recipe().precision->master_gradients;
   if (casts && !buffers_gradients(m.recipe().parallel)) cast_gradients(m);
   clip(m);
-  Updater(m, scale.defined() && !has_masters(m)).run();
+  Updater(m, scale.defined() && !copies_masters(m.recipe())).run();
   copy_masters(m);
   m.set_grad_enabled(had_grad);
 }

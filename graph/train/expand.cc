@@ -1,22 +1,20 @@
 #include "graph/train/expand.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 
-#include "graph/base/setting.h"
 #include "graph/base/try.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
 #include "graph/parallel/schedule.h"
+#include "graph/parallel/split_check.h"
 #include "graph/parallel/strategies.h"
 #include "graph/train/forward.h"
 #include "graph/train/network_loss.h"
+#include "graph/train/stage_traffic.h"
 #include "graph/train/training_rules.h"
 
 namespace plimsoll {
@@ -45,7 +43,7 @@ class Expander {
 
   Result<Expansion> run() {
     if (!known_) return tl::make_unexpected(known_.error());
-    TRY(check_split());
+    TRY(parallel::check_split(whole_, recipe_, placements_.split));
     Forward values(graph_, kinds_, returned(), placements_, machine_);
     forward_ = &values;
     TRY(values.checkpoint(trains_ ? recipe_.checkpoint : "none"));
@@ -71,10 +69,9 @@ class Expander {
 
   // A micro-batch that has gone forward and not back.
   struct MicroBatch {
-    std::vector<Value> values{};              // that its pass made, where another one has run since
-    Value loss{}, scaled{};                   // of the last stage
-    std::vector<eager::GradNodeRef> given{};  // where gradients of what was received come to
-    std::vector<Value> sent{};
+    std::vector<Value> values{};  // that its pass made, where another one has run since
+    Value loss{}, scaled{};       // of the last stage
+    StageTraffic between{};
   };
 
   Result<void> run_phase(const PlannedPhase& phase) {
@@ -181,57 +178,6 @@ class Expander {
 
   bool is_stage() const { return recipe_.parallel.mesh.extent(Axis::kStage) > 1; }
 
-  void tell_next(const Value& value) {
-    machine_.await(machine_.issue({.kind = CollectiveKind::kSendReceive,
-                                   .axis = Axis::kStage,
-                                   .bytes = value.bytes(),
-                                   .buffer = value.storage()->id()}));
-  }
-
-  // In memory of its own for each pass; its gradient goes back.
-  void receive(const PlannedNetwork& network, MicroBatch& batch) {
-    for (const TensorId id : network.received) {
-      const Tensor& t = graph_.tensors[id];
-      Value given = machine_.allocate(t.dtype, *t.shape);
-      tell_next(given);
-      if (trains_ && is_float(t.dtype)) {
-        batch.given.push_back(machine_.require_gradient(given));
-        batch.given.back()->received = true;
-      }
-      value(id) = std::move(given);
-    }
-  }
-
-  // Outputs without their memory: it is the next stage's now.
-  void send(const PlannedNetwork& network, MicroBatch& batch) {
-    for (const TensorId id : network.outputs) {
-      const Value& out = value(id);
-      if (!out.defined() || !out.on_device()) continue;
-      tell_next(out);
-      if (!out.requires_grad()) continue;
-      Value root(out.layout_ref(), nullptr);
-      root.set_grad(out.grad(), out.grad_output());
-      batch.sent.push_back(std::move(root));
-    }
-  }
-
-  // From the gradients that the next stage gives, to those that the one before wants.
-  void backward_between(MicroBatch& batch) {
-    std::vector<Value> gradients;
-    for (const Value& root : batch.sent) {
-      gradients.push_back(machine_.allocate(root.dtype(), root.sizes()));
-      tell_next(gradients.back());
-    }
-    machine_.backward(batch.sent, gradients);
-  }
-
-  void send_back(MicroBatch& batch) {
-    for (const eager::GradNodeRef& leaf : batch.given) {
-      if (leaf->gradient.defined()) tell_next(leaf->gradient);
-      leaf->gradient = {};
-    }
-  }
-
   void run_forward(const Networks& chain) {
     machine_.enter(Phase::kForward, kNoNode);
     machine_.begin_autocast();
@@ -294,35 +240,6 @@ class Expander {
     const int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor);
     if (ranks == 1) return std::nullopt;
     return parallel::with_parts(whole_, placements_.split, ranks);
-  }
-
-  Result<void> check_split() const {
-    const int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor);
-    if (ranks == 1) return {};
-    if (recipe_.finetune.kind != FinetuneKind::kFull || recipe_.finetune.quantize) {
-      return error("E120",
-                   fmt::format("{}: adapters and quantized weights are not split between ranks",
-                               setting("tp", std::to_string(ranks))));
-    }
-    if (divides(placements_.split)) return {};
-    return error("E120",
-                 fmt::format("{}: so many ranks do not divide layers and heads of the network's "
-                             "blocks",
-                             setting("tp", std::to_string(ranks))),
-                 {}, parallel_help());
-  }
-
-  static bool divides(const parallel::TensorSplit& split) {
-    return split.blocks > 0 && split.whole_attention == 0;
-  }
-
-  // The largest number of ranks below that divides them.
-  std::string parallel_help() const {
-    for (int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor) - 1; ranks > 1; --ranks) {
-      if (divides(parallel::split_tensors(whole_, ranks, false)))
-        return "nearest that works: " + setting("tp", std::to_string(ranks));
-    }
-    return "blocks are found by numbered modules, such as h.0, that hold dense layers";
   }
 
   void make_residents() {
@@ -408,10 +325,10 @@ class Expander {
     machine_.enter(Phase::kForward, kNoNode);
     begin_forward();
     if (has_masters()) last_gradients_ = eager::last_gradients(machine_);
-    receive(*chain.front(), in_flight_[batch]);
+    in_flight_[batch].between.receive(machine_, *forward_, *chain.front());
     run_forward(chain);
     if (chain.back()->sends) {
-      send(*chain.back(), in_flight_[batch]);
+      in_flight_[batch].between.send(machine_, *forward_, *chain.back());
       machine_.end_autocast();
       machine_.mark_end_of_forward();
       if (!trains_) in_flight_.clear();
@@ -446,10 +363,10 @@ class Expander {
     if (made.scaled.defined()) {
       backward_from(made.scaled, nullptr);
     } else {
-      backward_between(made);
+      made.between.backward(machine_);
     }
     machine_.tell(&Observer::end_backward);
-    send_back(made);
+    made.between.send_back(machine_);
     if (has_masters()) eager::add_to_masters(machine_, master_gradients_);
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);

@@ -88,7 +88,7 @@ std::vector<int64_t> alive_at_products(const Sharding& s, Phase phase, Counts co
 bool is_gathered(const Buffer& b) { return b.role == Role::kParameter && !b.resident; }
 bool is_gathering(const Buffer& b) { return b.stream == Stream::kGather; }
 
-using Bytes = std::vector<int64_t>;
+using Sizes = std::vector<int64_t>;
 
 }  // namespace
 
@@ -102,10 +102,10 @@ TEST_CASE("sharded: each device keeps its part of weights, gradients and states"
 TEST_CASE("sharded: a unit's weights are there while it runs, the head's from forward on") {
   const Sharding s(sharded(Sharded::kWeights));
   CHECK(alive_at_products(s, Phase::kForward, is_gathered) ==
-        Bytes{kHead + kUnit, kHead + kUnit, kHead + kUnit, kHead + kUnit, kHead + kUnit,
+        Sizes{kHead + kUnit, kHead + kUnit, kHead + kUnit, kHead + kUnit, kHead + kUnit,
               kHead + kUnit, kHead});
   // The head's two products come first; of the first block the input wants no gradient.
-  const Bytes backward = alive_at_products(s, Phase::kBackward, is_gathered);
+  const Sizes backward = alive_at_products(s, Phase::kBackward, is_gathered);
   REQUIRE(backward.size() == 13);
   CHECK(std::count(backward.begin(), backward.begin() + 2, kHead) == 2);
   CHECK(std::count(backward.begin() + 2, backward.end(), kHead + kUnit) == 11);
@@ -117,11 +117,11 @@ TEST_CASE("sharded: a unit's weights are there while it runs, the head's from fo
 
 TEST_CASE("sharded: forward keeps the buffer of the last gathering, backward gathers one ahead") {
   const Sharding s(sharded(Sharded::kWeights));
-  const Bytes forward = alive_at_products(s, Phase::kForward, is_gathering);
-  CHECK(forward == Bytes{kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit});
-  const Bytes backward = alive_at_products(s, Phase::kBackward, is_gathering);
+  const Sizes forward = alive_at_products(s, Phase::kForward, is_gathering);
+  CHECK(forward == Sizes{kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit});
+  const Sizes backward = alive_at_products(s, Phase::kBackward, is_gathering);
   CHECK(backward ==
-        Bytes{kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, 0, 0, 0});
+        Sizes{kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit, 0, 0, 0});
   // Between two units that of the one and of the next.
   int64_t alive = 0, most = 0;
   for (const Event& e : s.step.events) {
@@ -183,7 +183,7 @@ TEST_CASE("sharded: checkpointed blocks run again while their weights are there"
   recipe.checkpoint = "blocks";
   const Sharding s(recipe);
   CHECK(s.collectives() == Sharding(sharded(Sharded::kWeights)).collectives());
-  const Bytes gathered = alive_at_products(s, Phase::kBackward, is_gathered);
+  const Sizes gathered = alive_at_products(s, Phase::kBackward, is_gathered);
   CHECK(std::ranges::all_of(gathered, [](int64_t b) { return b == kHead || b == kHead + kUnit; }));
   recipe.checkpoint = "h";  // a region over all three units, which it finds gathered
   recipe.parallel.sharded = Sharded::kWeights;

@@ -204,14 +204,3 @@ TEST_CASE("sweep: what the command line has wrong ends it") {
   CHECK(code(test::request("builtin:alexnet", "tesla-t4"), {"sequence", {1}}) == "E113");
   CHECK(code(test::request("builtin:no-such-net", "tesla-t4"), {"batch", {1}}) == "E150");
 }
-
-TEST_CASE("sweep: places in a grid, the last axis fastest") {
-  const std::vector<SizeAxis> sizes = {{"a", {1, 2}}, {"b", {3, 4, 5}}};
-  CHECK(points_of(sizes) == 6);
-  CHECK(place_of(0, sizes) == std::vector<size_t>{0, 0});
-  CHECK(place_of(4, sizes) == std::vector<size_t>{1, 1});
-  CHECK(points_of({}) == 1);
-  CHECK(place_of(0, {}).empty());
-  const std::vector<SizeAxis> many(70, {"a", {1, 2}});
-  CHECK(points_of(many) == std::numeric_limits<int64_t>::max());
-}

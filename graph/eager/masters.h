@@ -1,0 +1,32 @@
+// Copies of parameters in a wider type, which the optimizer updates in place of them: masters of
+// models in 16 bits.
+#pragma once
+
+#include <vector>
+
+#include "graph/eager/machine.h"
+
+namespace plimsoll::eager {
+
+// What this device updates of a parameter.
+TensorType updated_part(const GradNode& leaf);
+// What the optimizer updates of a parameter: its own copy of another type, where it has one.
+TensorType updated_type(const Recipe& recipe, const TensorType& parameter);
+// Whether that copy is beside the parameter; else the part that is kept of a sharded one is of that
+// type, and what is gathered is cast (MixedPrecisionPolicy.param_dtype).
+bool copies_masters(const Recipe& recipe);
+// The type in which a device keeps its part of a parameter.
+DType kept_type(const Recipe& recipe, DType dtype);
+
+// What a parameter's gradient is at the update.
+TensorType gradient_type(const Machine& m, const GradNode& leaf);
+
+// Gradients go to the type of the copies, as one array; DeepSpeed joins them first
+// (deepspeed/runtime/zero/stage_1_and_2.py, step()).
+void cast_gradients(Machine& m);
+// Gradients that were just made, unscaled, into those of the copies: made by the first pass.
+void add_to_masters(Machine& m, std::vector<Value>& masters);
+// The copies' new values go to the model's weights: _master_params_to_model_params().
+void copy_masters(Machine& m);
+
+}  // namespace plimsoll::eager

@@ -1,0 +1,28 @@
+// StageTraffic: what a pipeline's stage is given and gives away of one micro-batch, forward and
+// back.
+#pragma once
+
+#include <vector>
+
+#include "graph/eager/machine.h"
+#include "graph/ir/training_plan.h"
+#include "graph/train/forward.h"
+
+namespace plimsoll {
+
+class StageTraffic {
+ public:
+  // Values of the stage before, in memory of their own; their gradients go back to it.
+  void receive(eager::Machine& machine, Forward& forward, const PlannedNetwork& network);
+  // The network's outputs without their memory: it is the next stage's now.
+  void send(eager::Machine& machine, Forward& forward, const PlannedNetwork& network);
+  // From the gradients that the next stage gives, to those that the one before wants.
+  void backward(eager::Machine& machine) const;
+  void send_back(eager::Machine& machine) const;
+
+ private:
+  std::vector<eager::GradNodeRef> given_;  // where gradients of what was received come to
+  std::vector<eager::Value> sent_;
+};
+
+}  // namespace plimsoll
