@@ -67,9 +67,9 @@ void set_device(Estimate& e, const Platform& platform) {
   e.usable_bytes = platform.usable_bytes;
 }
 
-void set_workspaces(TimePlan& time, const WorkspacePlan& workspaces) {
-  for (size_t id = 0; id < time.prices.size(); ++id)
-    time.prices[id].workspace_bytes = workspaces.uses[id].bytes;
+void set_workspaces(std::vector<KernelPrice>& prices, const WorkspacePlan& workspaces) {
+  for (size_t id = 0; id < prices.size(); ++id)
+    prices[id].workspace_bytes = workspaces.uses[id].bytes;
 }
 
 }  // namespace
@@ -133,26 +133,27 @@ Result<OperatingPoint> Evaluator::device(const CompiledModel& model, StepBinder&
 Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& binding) const {
   auto bound = bind_where_valid(model, binding);
   if (!bound) return tl::make_unexpected(bound.error());
+  Estimate e;
   const auto timed = [&](const TimeContext& context) {
-    return plan_time({model, *bound, binding, platform_, behaviour_.dispatch, context, request_});
+    return plan_time({model, *bound, binding, platform_, behaviour_.dispatch, context, request_},
+                     e.time);
   };
-  TimePlan time = timed(context_);
-  if (!countable(time.estimate)) return too_long(platform_.device);
+  std::vector<KernelPrice> prices = timed(context_);
+  if (!countable(e.time)) return too_long(platform_.device);
   const Binding largest = largest_batch(model, binding);
   auto longest = bind_where_valid(model, largest);
   if (!longest) return tl::make_unexpected(longest.error());
   const auto point = TRY(operating_point(model, *longest, largest));
   const WorkspacePlan& workspaces = point.workspaces;
-  if (workspaces.free_bytes) time = timed(context(point));
+  if (workspaces.free_bytes) prices = timed(context(point));
   const int64_t granule = behaviour_.allocator.rounding;
-  Estimate e;
   // A table is of one size: layers as time is, memory and what is beside it where it is read.
   const auto at_binding = TRY(
       largest == binding ? workspaces : plan_workspaces(*bound, platform_.device, context(point)));
-  set_workspaces(time, at_binding);
-  e.layers = layers_of(model, *bound, granule, time.prices);
+  set_workspaces(prices, at_binding);
+  e.layers = layers_of(model, *bound, granule, prices);
   bound = std::move(longest);
-  set_workspaces(time, workspaces);
+  set_workspaces(prices, workspaces);
   e.memory = point.memory;
   plan_memory({model, *bound, largest, platform_, behaviour_, request_, workspaces}, e.memory);
   e.input = model.facts;
@@ -161,17 +162,16 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   e.parallel = parallel_answer(model, request_.given.contains("rank"));
   set_device(e, platform_);
   set_rates(e, *bound, context_.rates());
-  e.time = time.estimate;
   e.fits = e.memory.device_bytes <= e.usable_bytes;
   e.kept = kept_of(model, *bound, granule);
   if (request_.trace || request_.detail) {
     const auto storages = storages_of(model, *bound, behaviour_.allocator);
-    if (request_.trace) e.trace = trace_of(model, *bound, time.prices, granule, storages);
-    if (request_.detail) add_detail(e, model, *bound, time.prices, granule, storages);
+    if (request_.trace) e.trace = trace_of(model, *bound, prices, granule, storages);
+    if (request_.detail) add_detail(e, model, *bound, prices, granule, storages);
   }
   e.recognised = model.recognised;
   e.request = request_;
-  const AnswerParts parts{request_, platform_, model, binding, largest, *bound, workspaces, time};
+  const AnswerParts parts{request_, platform_, model, binding, largest, *bound, workspaces, prices};
   e.assumed = assumptions_of({request_, platform_, model}, e.input);
   e.basis = basis_of(parts, e);
   e.diagnostics = diagnostics_of(parts, e);

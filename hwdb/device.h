@@ -94,4 +94,7 @@ bool is_host_device(std::string_view name);
 // figure without a source; W401 for a memory in decimal units.
 Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem);
 
+// What a device file may hold, of no values: for its schema.
+void describe_device_file(Fields& f);
+
 }  // namespace plimsoll

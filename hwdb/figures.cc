@@ -14,17 +14,19 @@ const JsonValue& place_of(JsonObject& object, std::string_view key) {
 
 }  // namespace
 
-void Figures::fail(JsonObject& where, std::string_view key, const Diagnostic& fault) {
-  where.fail(fault.code, fmt::format("{}: {}", key, fault.message), place_of(where, key),
-             fault.help);
+tl::unexpected<Diagnostics> named(std::string_view key, Diagnostics wrong) {
+  for (Diagnostic& each : wrong) each.message = fmt::format("{}: {}", key, each.message);
+  return tl::make_unexpected(std::move(wrong));
 }
 
-void Figures::fail_range(JsonObject& where, std::string_view key, const std::string& text,
-                         Plausible range) {
-  where.fail("E402",
-             fmt::format("{} is {}; plausible is {} to {}", key, shortened(text, kQuotedColumns),
-                         range.low, range.high),
-             place_of(where, key));
+tl::unexpected<Diagnostics> implausible(std::string_view key, std::string_view text,
+                                        Plausible range) {
+  return error("E402", fmt::format("{} is {}; plausible is {} to {}", key,
+                                   shortened(text, kQuotedColumns), range.low, range.high));
+}
+
+void Figures::fail(JsonObject& where, std::string_view key, const Diagnostic& fault) {
+  where.fail(fault.code, fault.message, place_of(where, key), fault.help);
 }
 
 void Figures::note(JsonObject& figure, std::string_view key, std::string value) {

@@ -32,6 +32,24 @@ struct Plausible {
   std::string_view high;
 };
 
+// What is wrong with a quantity that is written under `key`.
+tl::unexpected<Diagnostics> named(std::string_view key, Diagnostics wrong);
+tl::unexpected<Diagnostics> implausible(std::string_view key, std::string_view text,
+                                        Plausible range);
+
+// A quantity that is written as `text`, under `key`: E401 where it is none of this unit, E402
+// outside the range, where there is one.
+template <class Q>
+Result<Q> read_quantity(std::string_view text, std::string_view key, const Plausible* range) {
+  Result<Q> value = parse_as(text, static_cast<Q*>(nullptr));
+  if (!value) return named(key, std::move(value.error()));
+  if (!range) return value;
+  const Result<Q> low = parse_as(range->low, static_cast<Q*>(nullptr));
+  const Result<Q> high = parse_as(range->high, static_cast<Q*>(nullptr));
+  const bool plausible = !low || !high || (*value >= *low && *value <= *high);
+  return plausible ? value : implausible(key, text, *range);
+}
+
 class Figures {
  public:
   // `prefix` stands before each name in `notes`. `plausible` false leaves out the range checks.
@@ -97,22 +115,12 @@ class Figures {
   template <class Q>
   Q parse_in(JsonObject& where, std::string_view key, const std::string& text, Plausible range) {
     if (text.empty()) return {};
-    const Result<Q> value = parse_as(text, static_cast<Q*>(nullptr));
-    if (!value) {
-      fail(where, key, value.error().front());
-      return {};
-    }
-    const Result<Q> low = parse_as(range.low, static_cast<Q*>(nullptr));
-    const Result<Q> high = parse_as(range.high, static_cast<Q*>(nullptr));
-    if (plausible_ && low && high && (*value < *low || *value > *high)) {
-      fail_range(where, key, text, range);
-      return {};
-    }
-    return *value;
+    const Result<Q> value = read_quantity<Q>(text, key, plausible_ ? &range : nullptr);
+    if (value) return *value;
+    fail(where, key, value.error().front());
+    return {};
   }
   void fail(JsonObject& where, std::string_view key, const Diagnostic& fault);
-  void fail_range(JsonObject& where, std::string_view key, const std::string& text,
-                  Plausible range);
 
   JsonObject& object_;
   std::vector<FigureNote>& notes_;

@@ -6,67 +6,113 @@
 #include <array>
 #include <cmath>
 
+#include "graph/json/read_fields.h"
 #include "hwdb/entry.h"
+#include "hwdb/file_figures.h"
 
 namespace plimsoll {
 namespace {
 
+constexpr std::string_view kSchema = "plimsoll.host";
+
 constexpr Plausible kCopy{"100 MB/s", "1 TB/s"};
-
 constexpr Plausible kLaunch{"0 us", "10 ms"};
+constexpr Plausible kStep{"0 us", "10 s"};
 
-std::optional<Loader> read_loader(Figures& figures, JsonObject& row) {
-  if (!row.has("load_memory")) return std::nullopt;
+// All of its seconds or none.
+void describe_loader(Fields& f, FileFigures& figures, Dispatch& row) {
   Loader loader;
-  loader.memory = figures.part<Seconds>(row, "load_memory", kLaunch);
-  loader.convert = figures.part<Seconds>(row, "load_convert", kLaunch);
-  loader.transform = figures.part<Seconds>(row, "load_transform", kLaunch);
-  loader.beside = row.optional_bool("loads_beside").value_or(false);
-  return loader;
+  const std::string there =
+      figures.part<Seconds>("load_memory", loader.memory, kLaunch,
+                            {.meaning = "of one sample, tensors in memory", .absent_where = false});
+  const auto absent = there.empty() ? std::optional(false) : std::nullopt;
+  figures.part<Seconds>("load_convert", loader.convert, kLaunch,
+                        {.meaning = "... images converted to tensors", .absent_where = absent});
+  figures.part<Seconds>("load_transform", loader.transform, kLaunch,
+                        {.meaning = "... and normalised", .absent_where = absent});
+  f("loads_beside", loader.beside,
+    {.meaning = "threads of the framework load while the step runs", .absent_where = false});
+  if (!there.empty()) row.loader = loader;
 }
 
-void read_dispatch(JsonObject& root, Host& host) {
-  for (const JsonValue& value : root.optional_list("dispatch")) {
-    JsonObject object(value, root.file(), root.faults());
-    Figures figures(object, host.figures);
-    Dispatch row;
-    row.framework = object.required_string("framework");
-    row.since = required_version(object, "since");
-    row.per_launch = figures.part<Seconds>(object, "per_launch", kLaunch);
-    figures.take_part(object, "per_forward_launch", row.per_forward_launch, kLaunch);
-    figures.take_part(object, "per_operator", row.per_operator, kLaunch);
-    row.per_step = figures.part<Seconds>(object, "per_step", {"0 us", "10 s"});
-    row.per_forward = row.per_step;
-    figures.take_part(object, "per_forward", row.per_forward, {"0 us", "10 s"});
-    row.per_array = figures.part<Seconds>(object, "per_array", kLaunch);
-    figures.take_part(object, "per_replica", row.per_replica, kLaunch);
-    figures.take_part(object, "input_path", row.input_path, kCopy);
-    row.gpu_factor = object.required_real("gpu_factor", {.low = 0.1, .high = 10});
-    row.loader = read_loader(figures, object);
-    row.reference = host.id == kUnknownHost;
-    figures.note(
-        object, fmt::format("dispatch.{}-{}", row.framework, row.since.text()),
-        object.value().find("per_launch") ? fmt::format("{} us", row.per_launch.value * 1e6) : "");
-    object.finish();
-    host.dispatch.push_back(std::move(row));
-  }
+void describe_costs(FileFigures& figures, Dispatch& row) {
+  const auto optional = [](std::string_view meaning) {
+    return FieldNote{.meaning = meaning, .absent_where = false};
+  };
+  figures.part<Seconds>("per_launch", row.per_launch, kLaunch, {.meaning = "of one operator"});
+  figures.part<Seconds>("per_forward_launch", row.per_forward_launch, kLaunch,
+                        optional("where there is no backward pass"));
+  figures.part<Seconds>("per_operator", row.per_operator, kLaunch,
+                        optional("of an unrolled recurrent layer"));
+  figures.part<Seconds>("per_step", row.per_step, kStep);
+  row.per_forward = row.per_step;
+  figures.part<Seconds>("per_forward", row.per_forward, kStep,
+                        optional("instead of per_step where there is no backward pass"));
+  figures.part<Seconds>("per_array", row.per_array, kLaunch, {.meaning = "of one parameter array"});
+  figures.part<Seconds>("per_replica", row.per_replica, kLaunch,
+                        optional("of one parameter array and further GPU of one process"));
+  figures.part<BytesPerSecond>(
+      "input_path", row.input_path, kCopy,
+      optional("of a batch on its way to the device, where slower than the copy"));
+}
+
+void describe_dispatch(Fields& f, FileFigures& figures, const Host& host, Dispatch& row) {
+  f("framework", row.framework);
+  describe_version(f, "since", row.since, "first version it holds for");
+  describe_costs(figures, row);
+  f("gpu_factor", row.gpu_factor, {.low = 0.1, .high = 10});
+  describe_loader(f, figures, row);
+  row.reference = host.id == kUnknownHost;
+  const std::string name = fmt::format("dispatch.{}-{}", row.framework, row.since.text());
+  figures.note(name, fmt::format("{} us", row.per_launch.value * 1e6), figures.source(name));
 }
 
 // Of the machine itself: what a file of one's own may say and nothing else.
-void read_machine(Figures& figures, Host& host) {
-  figures.take("pageable_copy", host.pageable_copy, kCopy);
-  figures.take("pinned_copy", host.pinned_copy, kCopy);
-  figures.take("gradient_sum", host.gradient_sum, kCopy);
-  figures.take("messages", host.messages, kCopy);
-  if (figures.has("cpu")) figures.text("cpu");
-  figures.take("cores", host.cores, {.low = 1, .high = 4096});
-  figures.take("memory", host.memory, {"1 GB", "100 TB"});
-  if (figures.has("clock")) figures.quantity<Hertz>("clock", {"500 MHz", "10 GHz"});
-  if (figures.has("pcie_generation")) figures.integer("pcie_generation", {.low = 1, .high = 10});
-  figures.take("year", host.year, {.low = 2000, .high = 2100});
-  constexpr RealRange kSpeed{.low = .05, .high = 10};
-  figures.take("single_thread", host.single_thread, kSpeed);
-  figures.take("per_year", host.per_year, {.low = 1, .high = 2});
+void describe_machine(FileFigures& figures, Host& host) {
+  const auto optional = [](std::string_view meaning) {
+    return FieldNote{.meaning = meaning, .absent_where = false};
+  };
+  constexpr std::string_view kToDevice = "host to device";
+  figures.quantity<BytesPerSecond>("pageable_copy", host.pageable_copy, kCopy, optional(kToDevice));
+  figures.quantity<BytesPerSecond>("pinned_copy", host.pinned_copy, kCopy, optional(kToDevice));
+  figures.quantity<BytesPerSecond>("gradient_sum", host.gradient_sum, kCopy,
+                                   optional("of gradients of several GPUs that all its threads "
+                                            "add"));
+  figures.quantity<BytesPerSecond>("messages", host.messages, kCopy,
+                                   optional("of an all-reduce among processes in its memory"));
+  std::string cpu;
+  figures("cpu", cpu, optional({}));
+  figures("cores", host.cores, {.low = 1, .high = 4096},
+          optional("of the machine: at most so many workers load"));
+  figures.quantity<Bytes>("memory", host.memory, {"1 GB", "100 TB"},
+                          optional("of the machine: what a run on the CPU fits in"));
+  Hertz clock;
+  figures.quantity<Hertz>("clock", clock, {"500 MHz", "10 GHz"}, optional("highest of one core"));
+  int64_t generation = 0;
+  figures("pcie_generation", generation, {.low = 1, .high = 10}, optional({}));
+  figures("year", host.year, {.low = 2000, .high = 2100},
+          optional("where single_thread is not given, a thread is as fast as those of the year"));
+  figures("single_thread", host.single_thread, RealRange{.low = .05, .high = 10},
+          optional("speed of one thread, a Skylake-SP's at 3.7 GHz being 1"));
+  figures("per_year", host.per_year, RealRange{.low = 1, .high = 2},
+          optional("of the host generic: by which single threads got faster"));
+}
+
+struct HostFile {
+  Host host;
+};
+
+void describe(Fields& f, HostFile& file) {
+  Host& host = file.host;
+  describe_identity(f, kSchema, host.id, host.aliases,
+                    "its processor among them, as measured runs name it under cpu");
+  f("name", host.name);
+  FileFigures figures(f, host.figures);
+  describe_machine(figures, host);
+  f.list("dispatch", host.dispatch,
+         [&](Dispatch& row) { describe_dispatch(f, figures, host, row); },
+         {.meaning = "what was fitted to steps on this machine, for each framework",
+          .absent_where = false});
 }
 
 }  // namespace
@@ -143,12 +189,14 @@ const Dispatch* Host::find(std::string_view framework, const Version& version) c
 }
 
 Result<Host> read_host(std::string_view text, std::string_view file, std::string_view stem) {
-  return read_entry<Host>("plimsoll.host", text, file, stem, [](JsonObject& root, Host& host) {
-    Figures figures(root, host.figures);
-    host.name = root.required_string("name");
-    read_machine(figures, host);
-    read_dispatch(root, host);
+  return read_entry<Host>(kSchema, text, file, stem, [](JsonObject& root, Host& host) {
+    host = read_described<HostFile>(root).host;
   });
+}
+
+void describe_host_file(Fields& f) {
+  HostFile any;
+  f.visit(any);
 }
 
 }  // namespace plimsoll

@@ -99,4 +99,7 @@ struct Host {
 // E3xx and E4xx as read_device.
 Result<Host> read_host(std::string_view text, std::string_view file, std::string_view stem);
 
+// What a host file may hold, of no values: for its schema.
+void describe_host_file(Fields& f);
+
 }  // namespace plimsoll

@@ -138,6 +138,28 @@ Int128 power(int64_t base, int exponent) {
 
 }  // namespace
 
+namespace {
+
+std::string pattern(const Kind& kind) {
+  std::string prefixes, units;
+  for (const Prefix& prefix : kPrefixes) {
+    if (prefix.text.empty() || !allowed(kind, prefix)) continue;
+    prefixes += fmt::format("{}{}", prefixes.empty() ? "" : "|", prefix.text);
+  }
+  for (const Unit& unit : kind.units)
+    units += fmt::format("{}{}", units.empty() ? "" : "|", unit.text);
+  return fmt::format("^[0-9]+(\\.[0-9]+)? ?({})?({})$", prefixes, units);
+}
+
+}  // namespace
+
+std::string pattern_of(Bytes*) { return pattern(kBytes); }
+std::string pattern_of(Seconds*) { return pattern(kSeconds); }
+std::string pattern_of(Hertz*) { return pattern(kHertz); }
+std::string pattern_of(BytesPerSecond*) { return pattern(kByteRate); }
+std::string pattern_of(FlopPerSecond*) { return pattern(kFlopRate); }
+std::string pattern_of(Watts*) { return pattern(kWatts); }
+
 Result<Bytes> parse_bytes(std::string_view text) {
   const Result<Parsed> parsed = parse(kBytes, text);
   if (!parsed) return tl::unexpected(parsed.error());

@@ -29,6 +29,14 @@ Result<Watts> parse_watts(std::string_view text);
 // A size on the command line: as parse_bytes, also in lower case ("24gib"), and "0"; E121.
 Result<Bytes> parse_size(std::string_view text);
 
+// A regular expression of the texts that are one.
+std::string pattern_of(Bytes*);
+std::string pattern_of(Seconds*);
+std::string pattern_of(Hertz*);
+std::string pattern_of(BytesPerSecond*);
+std::string pattern_of(FlopPerSecond*);
+std::string pattern_of(Watts*);
+
 // The overloads a template can name.
 inline Result<Bytes> parse_as(std::string_view text, Bytes*) { return parse_bytes(text); }
 inline Result<Flop> parse_as(std::string_view text, Flop*) { return parse_flop(text); }

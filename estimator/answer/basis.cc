@@ -65,7 +65,7 @@ Sentences loss_basis(const Recipe& recipe) {
 }  // namespace
 
 std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answer) {
-  const auto& [request, platform, model, usual, largest, bound, workspaces, time] = parts;
+  const auto& [request, platform, model, usual, largest, bound, workspaces, prices] = parts;
   Sentences basis = {settings_text(model, platform, request.layout, answer.input.batch)};
   if (!request.defaults.empty()) basis.push_back("defaults: " + request.defaults);
   append(basis, card_basis(platform.device, request, answer));
@@ -73,7 +73,7 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   append(basis, loss_basis(model.recipe));
   append(basis, compiler_basis(model, usual));
   if (request.cuda_graphs) append(basis, replay_basis(model));
-  append(basis, time.basis);
+  append(basis, answer.time.basis);
   append(basis, measured_basis(platform, workspaces));
   append(basis, memory_basis(answer.memory));
   if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
@@ -94,7 +94,7 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
 
 Diagnostics diagnostics_of(const AnswerParts& parts, const Estimate& answer) {
   Diagnostics said = warnings_of(parts.request, parts.platform, parts.model);
-  for (Diagnostic& d : other_algorithms(parts.request.conv_algorithm, parts.bound, parts.time))
+  for (Diagnostic& d : other_algorithms(parts.request.conv_algorithm, parts.bound, parts.prices))
     said.push_back(std::move(d));
   if (answer.time.launches == 0) {
     said.push_back(warning("W236", "nothing runs on the GPU: no output depends on an input", {},

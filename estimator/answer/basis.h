@@ -8,7 +8,7 @@
 #include "estimator/library/workspace_plan.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
-#include "estimator/time/time_plan.h"
+#include "estimator/time/kernel_price.h"
 
 namespace plimsoll {
 
@@ -21,7 +21,7 @@ struct AnswerParts {
   const Binding& largest;  // where memory is read
   const BoundStep& bound;  // there
   const WorkspacePlan& workspaces;
-  const TimePlan& time;
+  const std::vector<KernelPrice>& prices;
 };
 
 std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answer);

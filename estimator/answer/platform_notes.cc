@@ -112,13 +112,13 @@ std::string largest_batch_note(Binding at, Binding usual) {
 }
 
 Diagnostics other_algorithms(const std::optional<AskedAlgorithm>& asked, const BoundStep& bound,
-                             const TimePlan& time) {
+                             const std::vector<KernelPrice>& prices) {
   if (!asked || asked->policy != AlgorithmPolicy::kForced) return {};
   const std::string_view wanted = name(asked->algorithm);
   std::map<std::string, int64_t> others;
   int64_t all = 0, other = 0;
   for (KernelId id = 0; id < bound.kernels.size(); ++id) {
-    const std::string& taken = time.prices[id].algorithm;
+    const std::string& taken = prices[id].algorithm;
     if (bound.kernels[id].op != "conv" || taken.empty()) continue;
     ++all;
     if (taken == wanted) continue;

@@ -7,7 +7,7 @@
 #include "estimator/answer/estimate.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
-#include "estimator/time/time_plan.h"
+#include "estimator/time/kernel_price.h"
 
 namespace plimsoll {
 
@@ -34,7 +34,7 @@ std::string largest_batch_note(Binding at, Binding usual);
 // Passes of convolutions that run by another algorithm than --conv-algo names: N526, with what was
 // taken instead; nothing where it names none.
 Diagnostics other_algorithms(const std::optional<AskedAlgorithm>& asked, const BoundStep& bound,
-                             const TimePlan& time);
+                             const std::vector<KernelPrice>& prices);
 
 // What a compiler made of the step's launches, and what of it is eager's; nothing where none did.
 std::vector<std::string> compiler_basis(const CompiledModel& model, const Binding& binding);

@@ -17,29 +17,31 @@ WorkspacePlan with_chosen_scratch(WorkspacePlan workspaces) {
   return workspaces;
 }
 
-void give_way(DeviceMemory& memory, const DeviceMemory& least, int64_t usable) {
-  memory.low = std::min(memory.low, least.low);
-  memory.high = std::max({memory.device_bytes, least.high, std::min(memory.high, usable)});
-  memory.minimum = std::min(memory.minimum, least.minimum);
+void give_way(MemoryEstimate& memory, const MemoryEstimate& least, int64_t usable) {
+  auto& [low, high] = memory.device_range;
+  low = std::min(low, least.device_range.low);
+  high = std::max({memory.device_bytes, least.device_range.high, std::min(high, usable)});
+  if (memory.minimum_bytes && least.minimum_bytes)
+    memory.minimum_bytes = std::min(*memory.minimum_bytes, *least.minimum_bytes);
+  if (memory.grown && least.grown)
+    memory.grown->range.low = std::min(memory.grown->range.low, least.grown->range.low);
 }
 
-GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread) {
-  GrownMemory most{memory.device_bytes, {memory.low, memory.high}};
-  memory.device_bytes = memory.minimum;
-  memory.reserved = memory.minimum - memory.context;
-  memory.allocated = std::min(memory.allocated, memory.reserved);
-  memory.live = std::min(memory.live, memory.allocated);
-  memory.fragmentation = memory.reserved - memory.allocated;
-  const double half = spread * static_cast<double>(memory.reserved);
+void take_demand(MemoryEstimate& memory, const Context& context, double spread) {
+  GrownMemory most{memory.device_bytes, memory.device_range};
+  const int64_t minimum = memory.minimum_bytes.value_or(memory.device_bytes);
+  memory.device_bytes = minimum;
+  memory.reserved_bytes = minimum - memory.context_bytes;
+  memory.allocated_peak_bytes = std::min(memory.allocated_peak_bytes, memory.reserved_bytes);
+  const double half = spread * static_cast<double>(memory.reserved_bytes);
   const auto reach = [&](int64_t of_context) {
     return static_cast<int64_t>(std::llround(std::hypot(half, static_cast<double>(of_context))));
   };
   const int64_t below = context.low > 0 ? context.bytes - context.low : 0;
   const int64_t above = context.high > 0 ? context.high - context.bytes : 0;
-  memory.low = std::max<int64_t>(0, memory.minimum - reach(below));
-  memory.high = memory.minimum + reach(above);
-  most.range.low = std::max(most.range.low, std::min(memory.low, most.bytes));
-  return most;
+  memory.device_range = {std::max<int64_t>(0, minimum - reach(below)), minimum + reach(above)};
+  most.range.low = std::max(most.range.low, std::min(memory.device_range.low, most.bytes));
+  memory.grown = most;
 }
 
 Range tensors_range(int64_t steady, const Step& step, const std::vector<BytesByRole>& live,

@@ -23,13 +23,13 @@ WorkspacePlan with_chosen_scratch(WorkspacePlan workspaces);
 // `memory`: what a step takes with the algorithms that were chosen, `least` with those that need no
 // more than they can do with. The range begins at the least; it ends where the card does, for what
 // is not there is not taken, unless the least may need more.
-void give_way(DeviceMemory& memory, const DeviceMemory& least, int64_t usable);
+void give_way(MemoryEstimate& memory, const MemoryEstimate& least, int64_t usable);
 
-// Makes of `memory`, whose minimum is known, what the step needs, and returns what it was: what the
-// process takes where there is room, which is never less than the step needs. `spread`: half-width
-// of the 95 % range of what lies beside the context, as a share. Holds live <= allocated <=
+// Makes of `memory`, whose minimum is known, what the step needs, and keeps as `grown` what it was:
+// what the process takes where there is room, which is never less than the step needs. `spread`:
+// half-width of the 95 % range of what lies beside the context, as a share. Holds allocated <=
 // reserved.
-GrownMemory take_demand(DeviceMemory& memory, const Context& context, double spread);
+void take_demand(MemoryEstimate& memory, const Context& context, double spread);
 
 // Of `steady` bytes in use: tensors alone, and what it comes to where each problem is given the
 // most scratch memory that an algorithm was timed with; `spread` off. `live`: after each event of

@@ -137,29 +137,36 @@ class Program {
   std::vector<bool> kept_, timed_;
 };
 
-double half_width(const DeviceMemory& memory, const RangeRule& rule) {
+double half_width(const MemoryEstimate& memory, int64_t largest_workspace, const RangeRule& rule) {
   const auto device = static_cast<double>(memory.device_bytes);
-  if (rule.spread > 0) return rule.spread * static_cast<double>(memory.reserved);
-  if (memory.largest_workspace == 0) return rule.plain_share * device;
-  return rule.scale * (rule.share * device + static_cast<double>(memory.largest_workspace));
+  if (rule.spread > 0) return rule.spread * static_cast<double>(memory.reserved_bytes);
+  if (largest_workspace == 0) return rule.plain_share * device;
+  return rule.scale * (rule.share * device + static_cast<double>(largest_workspace));
 }
 
-// The context and what the allocator does err independently: their widths add as squares.
-void set_range(DeviceMemory& memory, const Context& context, const RangeRule& rule) {
-  const double half = half_width(memory, rule);
+// Of those that a choice of algorithms is behind.
+int64_t largest_chosen(const std::vector<WorkspaceUse>& workspaces) {
+  int64_t largest = 0;
+  for (const WorkspaceUse& use : workspaces) {
+    if (!use.exact) largest = std::max(largest, use.bytes);
+  }
+  return largest;
+}
+
+// The context and what the allocator does err independently: their widths add as squares. `live`:
+// peak of what was asked for.
+Range range_of(const MemoryEstimate& memory, int64_t live, int64_t largest_workspace,
+               const Context& context, const RangeRule& rule) {
+  const double half = half_width(memory, largest_workspace, rule);
   const auto reach = [&](int64_t of_context) {
     return static_cast<int64_t>(std::llround(std::hypot(half, static_cast<double>(of_context))));
   };
   const int64_t below = context.low > 0 ? context.bytes - context.low : 0;
   const int64_t above = context.high > 0 ? context.high - context.bytes : 0;
-  memory.low = memory.device_bytes - reach(below);
-  if (rule.spread == 0) {
-    // What was asked for is certain: the allocator cannot hold less.
-    memory.low =
-        std::max(memory.low, memory.context - below + memory.live - memory.largest_workspace);
-  }
-  memory.low = std::clamp<int64_t>(memory.low, 0, memory.device_bytes);
-  memory.high = memory.device_bytes + reach(above);
+  int64_t low = memory.device_bytes - reach(below);
+  // What was asked for is certain: the allocator cannot hold less.
+  if (rule.spread == 0) low = std::max(low, context.bytes - below + live - largest_workspace);
+  return {std::clamp<int64_t>(low, 0, memory.device_bytes), memory.device_bytes + reach(above)};
 }
 
 }  // namespace
@@ -178,42 +185,37 @@ Result<Replay> replayed_within(const Events& events, const AllocatorRules& rules
 
 }  // namespace
 
-Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRules& rules,
-                                   const Context& context, const RangeRule& range,
-                                   bool with_minimum, LastReplay* last) {
+Result<MemoryEstimate> device_memory(const ReplayInput& input, const AllocatorRules& rules,
+                                     const Context& context, const RangeRule& range,
+                                     bool with_minimum, LastReplay* last) {
   const bool known = last && last->replay && last->input == input;
   const auto events = TRY(known && !with_minimum ? Events() : replay_events(input));
   auto replayed =
       TRY(known ? Result<Replay>(*last->replay) : replayed_within(events, rules, input.capacity));
   if (last && !known) *last = {input, replayed};
-  DeviceMemory memory;
-  memory.context = context.bytes;
-  memory.steady =
+  MemoryEstimate memory;
+  memory.context_bytes = context.bytes;
+  memory.steady_allocated_bytes =
       replayed.marks.empty() ? replayed.allocated_peak : replayed.marks.back().allocated_peak;
-  memory.reserved = replayed.reserved_peak;
-  memory.allocated = replayed.allocated_peak;
-  memory.live = replayed.requested_peak;
+  memory.reserved_bytes = replayed.reserved_peak;
+  memory.allocated_peak_bytes = replayed.allocated_peak;
+  int64_t live = replayed.requested_peak;
   const bool timed = std::ranges::any_of(input.workspaces, &WorkspaceUse::largest);
   if (timed && input.timing_empties_cache) {
-    memory.timing = memory.allocated;
-    memory.reserved = replayed.reserved_end;
-    memory.allocated = memory.steady;
-    memory.live = std::min(memory.live, memory.steady);
+    memory.timing_peak_bytes = memory.allocated_peak_bytes;
+    memory.reserved_bytes = replayed.reserved_end;
+    memory.allocated_peak_bytes = memory.steady_allocated_bytes;
+    live = std::min(live, memory.steady_allocated_bytes);
   }
-  memory.fragmentation = memory.reserved - memory.allocated;
-  memory.device_bytes = memory.context + memory.reserved;
-  for (const WorkspaceUse& use : input.workspaces) {
-    if (!use.exact) memory.largest_workspace = std::max(memory.largest_workspace, use.bytes);
-  }
-  set_range(memory, context, range);
+  memory.device_bytes = context.bytes + memory.reserved_bytes;
+  memory.device_range = range_of(memory, live, largest_chosen(input.workspaces), context, range);
   if (with_minimum) {
     constexpr int64_t kGranule = 2 << 20;  // what drivers hand out
     const auto least = TRY(minimum_capacity(events, rules, kGranule, &replayed));
     // Where timing plans empties the cache, a first step may pass through more than what stays; the
     // point, by which a process fits, is what stays.
-    memory.minimum = std::min(memory.context + least, memory.device_bytes);
+    memory.minimum_bytes = std::min(context.bytes + least, memory.device_bytes);
   }
-  memory.replay = std::move(replayed);
   return memory;
 }
 

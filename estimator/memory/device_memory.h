@@ -3,8 +3,8 @@
 // the replay, for a part added afterwards would miss how it fills or breaks holes.
 //
 //   ReplayInput input = ...;                       // from a Step at a point
-//   DeviceMemory memory = *device_memory(input, CachingRules{}, {.bytes = 460 << 20});
-//   memory.device_bytes; memory.low; memory.high;  // what nvidia-smi shows, 95 % range
+//   MemoryEstimate memory = *device_memory(input, CachingRules{}, {.bytes = 460 << 20});
+//   memory.device_bytes; memory.device_range;      // what nvidia-smi shows, 95 % range
 //
 // Evidence for each rule: three steps, since the optimizer's state is born into the holes of step 0
 // and new inputs arrive before old ones die; library buffers and workspaces inside the replay; see
@@ -17,6 +17,7 @@
 
 #include "estimator/library/workspace_use.h"
 #include "estimator/memory/allocator/allocator.h"
+#include "estimator/memory/memory_estimate.h"
 
 namespace plimsoll {
 
@@ -78,22 +79,6 @@ struct RangeRule {
   double spread = 0;
 };
 
-struct DeviceMemory {
-  int64_t device_bytes = 0;  // context + reserved
-  int64_t low = 0, high = 0;
-  int64_t context = 0;
-  // Peaks of the allocator's segments and of its blocks in use, workspace included. Where timing
-  // plans empties the cache, what it took is given back: they are those that stay.
-  int64_t reserved = 0, allocated = 0;
-  int64_t steady = 0;  // blocks in use in the last step alone: nothing is tried out there
-  int64_t timing = 0;  // most in use while plans were timed, where that is given back; else 0
-  int64_t live = 0;    // peak of what was asked for
-  int64_t fragmentation = 0;  // reserved - allocated
-  int64_t largest_workspace = 0;
-  int64_t minimum = 0;  // smallest device in which all steps still run; 0 where not asked for
-  Replay replay;        // marks: one after each step
-};
-
 // The last program that was replayed, by one set of rules, and what came of it: many cards ask for
 // the same.
 struct LastReplay {
@@ -104,10 +89,13 @@ struct LastReplay {
 // The program of all steps, as an allocator sees it. E902 for ids out of range.
 Result<Events> replay_events(const ReplayInput& input);
 
-// Errors as replay(). `last` gets the replay, or saves it. Cost: one replay, and some ten more for
-// `with_minimum`.
-Result<DeviceMemory> device_memory(const ReplayInput& input, const AllocatorRules& rules,
-                                   const Context& context, const RangeRule& range = {},
-                                   bool with_minimum = false, LastReplay* last = nullptr);
+// Of an estimate what comes of the replay: context, peaks of the allocator's segments and of its
+// blocks in use, workspace included, what the driver shows with its range, and with `with_minimum`
+// the smallest device in which all steps still run. Where timing plans empties the cache, what it
+// took is given back: peaks are those that stay. Errors as replay(). `last` gets the replay, or
+// saves it. Cost: one replay, and some ten more for `with_minimum`.
+Result<MemoryEstimate> device_memory(const ReplayInput& input, const AllocatorRules& rules,
+                                     const Context& context, const RangeRule& range = {},
+                                     bool with_minimum = false, LastReplay* last = nullptr);
 
 }  // namespace plimsoll

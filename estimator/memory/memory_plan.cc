@@ -110,9 +110,12 @@ struct Replaying {
   const Context& context;
   int64_t capacity = 0;  // of pool_capacity()
 
-  Result<DeviceMemory> with(const WorkspacePlan& scratch, bool with_minimum,
-                            LastReplay* last) const {
+  // Where a framework is judged by it: what the step cannot do without.
+  Result<MemoryEstimate> with(const WorkspacePlan& plan, bool with_minimum,
+                              LastReplay* last) const {
     const AllocatorBehaviour& allocator = of.behaviour.allocator;
+    const bool by_demand = allocator.is_judged_by_demand();
+    const WorkspacePlan& scratch = by_demand ? with_chosen_scratch(plan) : plan;
     ReplayInput input = replay_input(of.model, of.bound, scratch, allocator, modules, storages);
     if (modules)
       add_unnamed(input, walk(of.model.step, of.bound, allocator.rounding, storages).peak_bytes);
@@ -120,8 +123,11 @@ struct Replaying {
     if (std::holds_alternative<StaticRules>(of.platform.allocator)) set_static(input);
     input.timing_empties_cache = allocator.timing_empties_cache;
     input.capacity = capacity;
-    return device_memory(input, of.platform.allocator, context, {.spread = allocator.memory_spread},
-                         with_minimum, last);
+    auto memory =
+        TRY(device_memory(input, of.platform.allocator, context,
+                          {.spread = allocator.memory_spread}, with_minimum || by_demand, last));
+    if (by_demand) take_demand(memory, context, allocator.demand_spread);
+    return memory;
   }
 };
 
@@ -145,35 +151,6 @@ void set_by_names(const MemoryQuestion& of, std::span<const BufferId> storages,
     memory.more_by_names = named - timeline.peak_bytes;
 }
 
-// What a step takes on a device with one plan of scratch memory, and what it cannot do without.
-struct Demand {
-  DeviceMemory memory;
-  std::optional<GrownMemory> with_room;
-};
-
-Result<Demand> demand_of(const Replaying& replaying, const WorkspacePlan& scratch, bool minimum,
-                         LastReplay* last) {
-  const AllocatorBehaviour& allocator = replaying.of.behaviour.allocator;
-  const bool by_demand = allocator.is_judged_by_demand();
-  auto memory = TRY(replaying.with(by_demand ? with_chosen_scratch(scratch) : scratch,
-                                   minimum || by_demand, last));
-  Demand demand{std::move(memory), std::nullopt};
-  if (by_demand)
-    demand.with_room = take_demand(demand.memory, replaying.context, allocator.demand_spread);
-  return demand;
-}
-
-void set_device(MemoryEstimate& m, const DeviceMemory& memory, bool minimum) {
-  m.allocated_peak_bytes = memory.allocated;
-  m.steady_allocated_bytes = memory.steady;
-  m.timing_peak_bytes = memory.timing;
-  m.reserved_bytes = memory.reserved;
-  m.context_bytes = memory.context;
-  m.device_bytes = memory.device_bytes;
-  m.device_range = {memory.low, memory.high};
-  if (minimum) m.minimum_bytes = memory.minimum;
-}
-
 // What nobody replays: names of the code, a compiler, passes that are replayed, what a file leaves
 // open, a card that is full.
 void widen(const MemoryQuestion& of, MemoryEstimate& m) {
@@ -191,32 +168,27 @@ void widen(const MemoryQuestion& of, MemoryEstimate& m) {
 Result<MemoryEstimate> plan_device(const MemoryQuestion& of, bool minimum, LastReplay* last) {
   const AllocatorBehaviour& allocator = of.behaviour.allocator;
   const ProcessBehaviour& process = of.behaviour.process;
-  MemoryEstimate m;
-  m.modules = modules_of(of);
+  auto modules = modules_of(of);
   const std::vector<BufferId> storages = storages_of(of.model, of.bound, allocator);
   const bool on_host = of.platform.device.is_host;
   const Context context =
       on_host ? process_on_host(of)
               : context_on_card(of.model, of.bound, of.platform, process, of.program);
+  const int64_t capacity = pool_capacity(of.platform, allocator.system_reserve, context);
+  const Replaying replaying{of, modules, storages, context, capacity};
+  MemoryEstimate m = TRY(replaying.with(of.workspaces, minimum, last));
+  // Ranges of what is replayed one by one hold the scratch memory (RangeRule::scale).
+  if (of.workspaces.gives_way && allocator.memory_spread > 0) {
+    const auto least = TRY(replaying.with(with_least_scratch(of.workspaces), minimum, nullptr));
+    give_way(m, least, of.platform.usable_bytes);
+  }
+  if (!minimum) m.minimum_bytes.reset();  // a demand was made of it
+  m.modules = std::move(modules);
+  if (allocator.takes_whole_card) m.taken_bytes = context.bytes + capacity;
   if (!on_host && !of.program.context_bytes && context.high > 0) {
     m.module_loading = process.loading;
     m.context_basis = context_basis(of.platform, process);
   }
-  const int64_t capacity = pool_capacity(of.platform, allocator.system_reserve, context);
-  if (allocator.takes_whole_card) m.taken_bytes = context.bytes + capacity;
-  const Replaying replaying{of, m.modules, storages, context, capacity};
-  auto chosen = TRY(demand_of(replaying, of.workspaces, minimum, last));
-  // Ranges of what is replayed one by one hold the scratch memory (RangeRule::scale).
-  if (of.workspaces.gives_way && allocator.memory_spread > 0) {
-    const auto least =
-        TRY(demand_of(replaying, with_least_scratch(of.workspaces), minimum, nullptr));
-    give_way(chosen.memory, least.memory, of.platform.usable_bytes);
-    if (chosen.with_room)
-      chosen.with_room->range.low =
-          std::min(chosen.with_room->range.low, least.with_room->range.low);
-  }
-  m.grown = chosen.with_room;
-  set_device(m, chosen.memory, minimum);
   set_by_names(of, storages, m);
   widen(of, m);
   m.verdict = verdict_of(m.device_range, of.platform.usable_bytes);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "estimator/model/adapted_graph.h"
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/recorded_step.h"
 #include "estimator/model/turned_layout.h"
+#include "estimator/model/weight_notes.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
@@ -15,19 +17,20 @@
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
 #include "graph/rewrite/drop_masks.h"
-#include "graph/rewrite/finetune.h"
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/restore_casts.h"
 #include "graph/rewrite/widen_norms.h"
 #include "graph/rewrite/widen_softmax.h"
 #include "graph/rewrite/written_weights.h"
-#include "graph/train/module_calls.h"
-#include "graph/train/open_questions.h"
-#include "graph/train/weight_doubts.h"
 
 namespace plimsoll {
 namespace {
+
+template <class List>
+void append(List& all, const List& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 // One graph of all networks, and what a step does with them.
 TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {
@@ -122,52 +125,6 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
     basis.push_back(fmt::format("{} expressions in fp32, as in their source lines", lines));
 }
 
-// What rules of training came to.
-std::string trained_of(const CompiledModel& model) {
-  int64_t weights = 0, trained = 0;
-  for (TensorId id = 0; id < model.weight_roles.size(); ++id) {
-    if (model.graph.tensors[id].kind != TensorKind::kParameter) continue;
-    weights += is_weight(model.weight_roles[id]) ? 1 : 0;
-    trained += model.weight_roles[id] == WeightRole::kTrained ? 1 : 0;
-  }
-  return fmt::format("{} of {} weights are trained, by {} and {}", trained, weights,
-                     setting("freeze"), setting("train"));
-}
-
-// Weights that nothing trains although nobody froze them, as a module that a forward pass leaves
-// out.
-void tell_of_unreached(CompiledModel& model) {
-  int64_t weights = 0;
-  Dim elements_in_all;
-  for (TensorId id = 0; id < model.weight_roles.size(); ++id) {
-    if (model.weight_roles[id] != WeightRole::kUnreached) continue;
-    ++weights;
-    elements_in_all += elements(*model.graph.tensors[id].shape);
-  }
-  if (weights == 0) return;
-  model.basis.push_back(
-      fmt::format("the loss does not depend on {} of the weights ({} parameters): they have no "
-                  "gradients and no optimizer states",
-                  weights, elements_in_all.text()));
-}
-
-// What the user said about weights, and what a file leaves in doubt about them.
-void tell_of_weights(CompiledModel& model, bool from_onnx, const RecoverReport& recovered) {
-  if (model.recipe.mode == Mode::kInference) return;
-  if (!model.recipe.training.empty()) model.basis.push_back(trained_of(model));
-  tell_of_unreached(model);
-  const bool guessed = from_onnx && !model.graph.told;
-  const Diagnostics doubts = guessed ? weight_doubts(model.graph, model.weight_roles, recovered)
-                                     : nothing_trained(model.graph, model.weight_roles);
-  model.warnings.insert(model.warnings.end(), doubts.begin(), doubts.end());
-  if (!guessed) return;
-  OpenQuestions open = open_questions(model.graph, model.weight_roles);
-  model.warnings.insert(model.warnings.end(), open.warnings.begin(), open.warnings.end());
-  model.open_less = std::move(open.less);
-  model.open_more = std::move(open.more);
-  if (open.names) model.names_until = ends_of_calls(model.graph);
-}
-
 }  // namespace
 
 Binding largest_batch(const CompiledModel& model, Binding binding) {
@@ -187,11 +144,6 @@ int64_t batch_at(const CompiledModel& model, const Binding& binding) {
 
 namespace {
 
-// Weights beside quantized ones may stay in 32 bits.
-bool stays_wide(const Recipe& recipe) {
-  return recipe.finetune.kind == FinetuneKind::kQlora && recipe.finetune.prepared;
-}
-
 // In the type that a Hugging Face config names, as from_pretrained() loads it, unless another one
 // was asked for. What is prepared for QLoRA is in 32 bits, and products run in mixed precision, as
 // the Trainer of transformers has it.
@@ -199,7 +151,8 @@ void take_dtype(CompiledModel& model, DType dtype, const ModelRequest& request) 
   if (request.precision_given || model.recipe.precision != &precisions().front()) return;
   if (dtype != DType::kBFloat16 && dtype != DType::kFloat16) return;
   std::string name = dtype == DType::kBFloat16 ? "bf16" : "fp16";
-  if (stays_wide(model.recipe) && model.recipe.mode != Mode::kInference) name = "amp-" + name;
+  if (stays_wide(model.recipe.finetune) && model.recipe.mode != Mode::kInference)
+    name = "amp-" + name;
   model.recipe.precision = find_precision(name);
   model.basis.push_back(fmt::format("precision: {}, the type in the config; {} changes it", name,
                                     setting("precision")));
@@ -279,44 +232,21 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
   return recovered;
 }
 
-// Adapters and quantized weights, where they are asked for. Losses are of what outputs are then.
-Result<void> finetune(CompiledModel& compiled, const AdapterNames& names,
-                      std::vector<OutputLoss>& losses) {
-  Finetune requested = compiled.recipe.finetune;
-  requested.quantize = quantization_of(requested);
-  if (compiled.recipe.mode == Mode::kInference) requested.kind = FinetuneKind::kFull;
-  if (requested.kind == FinetuneKind::kFull && !requested.quantize) return {};
-  if (requested.targets.empty())
-    requested.targets = names.targets.empty() ? "all-linear" : names.targets;
-  const DType storage = compiled.recipe.precision->storage;
-  const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
-  const auto done = TRY(add_adapters(compiled.graph, requested, compute, names));
-  for (OutputLoss& loss : losses) {
-    for (const auto& [before, now] : done.outputs) {
-      if (loss.output == before) loss.output = now;
-    }
-  }
-  if (done.adapters > 0)
-    compiled.basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32",
-                                         requested.rank, done.adapters, requested.targets));
-  if (done.stacked > 0)
-    compiled.basis.push_back(fmt::format(
-        "LoRA: {} parameters of experts and routers are combined with their adapters at "
-        "each use (peft 0.21, ParamWrapper)",
-        done.stacked));
-  if (const QuantizationRow* row = requested.quantize)
-    compiled.basis.push_back(
-        fmt::format("{} matrices are stored as {}: {}", done.quantized, row->name, row->source));
-  return {};
-}
-
 void cast_to_precision(CompiledModel& compiled, bool from_onnx) {
   const PrecisionRow& precision = *compiled.recipe.precision;
   if (from_onnx && is_half(precision)) widen(compiled.graph, compiled.basis);
-  if (precision.storage != DType::kFloat32 && !stays_wide(compiled.recipe))
+  if (precision.storage != DType::kFloat32 && !stays_wide(compiled.recipe.finetune))
     cast(compiled.graph, precision.storage, !precision.batch_norms_in_fp32);
   else if (from_onnx && is_half(precision))
     drop_given_casts(compiled.graph);
+}
+
+void take_notes(CompiledModel& compiled, WeightNotes notes) {
+  append(compiled.basis, notes.basis);
+  append(compiled.warnings, notes.warnings);
+  compiled.open_less = std::move(notes.open_less);
+  compiled.open_more = std::move(notes.open_more);
+  compiled.names_until = std::move(notes.names_until);
 }
 
 // The graph of the rank's stage, and the plan of that.
@@ -411,11 +341,12 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   tell_of_positions(compiled, decider);
   cast_to_precision(compiled, model.from_onnx);
   if (model.from_onnx) {
-    compiled.warnings.insert(compiled.warnings.end(), noted.begin(), noted.end());
+    append(compiled.warnings, noted);
     recovered = recover_from_onnx(compiled, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
   }
-  TRY(finetune(compiled, model.lora, plan.networks.front().losses));
+  const auto adapted = TRY(adapt(graph, compiled.recipe, model.lora, plan.networks.front().losses));
+  append(compiled.basis, adapted);
   compiled.recipe.parallel.adapters_apart = compiled.recipe.finetune.kind != FinetuneKind::kFull;
   if (compiled.recipe.finetune != Finetune{})
     plan = plan_for(graph, std::move(plan.networks.front().losses));
@@ -427,7 +358,8 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   auto expanded = TRY(expand(graph, plan, compiled.recipe, compiled.policy, decider));
   compiled.step = std::move(expanded.step);
   compiled.weight_roles = std::move(expanded.weight_roles);
-  tell_of_weights(compiled, model.from_onnx && !staged, recovered);
+  take_notes(compiled, weight_notes(graph, compiled.weight_roles, compiled.recipe,
+                                    model.from_onnx && !staged ? &recovered : nullptr));
   compiled.facts.symbols = compiled.binding;
   const auto batch = compiled.binding.find(compiled.batch_symbol);
   compiled.facts.batch = batch == compiled.binding.end() ? 0 : batch->second;

@@ -8,7 +8,7 @@ namespace plimsoll {
 
 struct KernelPrice {
   int64_t ns = 0;
-  int64_t workspace_bytes = 0;
+  int64_t workspace_bytes = 0;  // by the plan of scratch memory
   std::string algorithm;
   std::string bound_by;
   double fraction_of_peak = 0;

@@ -86,8 +86,9 @@ struct TimeEstimate {
   std::optional<double> mfu;
   // Once through the samples that the request or the model's config tells, and --epochs times.
   std::optional<int64_t> epoch_ns, run_ns;
-  std::string provenance;  // "uncalibrated", or see TimeContext::basis()
-  std::string evidence;    // what most of it was measured on, see Evidence: "card", ...
+  std::vector<std::string> basis;  // what it rests on, in sentences
+  std::string provenance;          // "uncalibrated", or see TimeContext::basis()
+  std::string evidence;            // what most of it was measured on, see Evidence: "card", ...
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
   std::vector<ClassShare> by_class;

@@ -18,23 +18,29 @@
 namespace plimsoll {
 namespace {
 
-// Distinct kernels by their share of the step. `seconds`: of all launches in it, by KernelId.
-std::vector<KernelShare> rank(const BoundStep& bound, const TimePlan& plan,
-                              const std::vector<int64_t>& counts,
-                              const std::vector<double>& seconds, const StepTime& step,
-                              double bandwidth) {
+// A distinct kernel and all its launches in the step.
+struct LaunchedKernel {
+  const KernelTime* time = nullptr;  // of one launch, alone
+  int64_t count = 0;
+  double seconds = 0;  // of all of them, in the step
+};
+
+// Distinct kernels by their share of the step. `launched`: by KernelId.
+std::vector<KernelShare> rank(const BoundStep& bound, const std::vector<LaunchedKernel>& launched,
+                              const StepTime& step, double bandwidth) {
   std::vector<KernelShare> shares;
-  for (KernelId id = 0; id < counts.size(); ++id) {
-    if (counts[id] == 0) continue;
-    const KernelTime& t = plan.kernels[id];
-    const double each = seconds[id] / static_cast<double>(counts[id]);
+  for (KernelId id = 0; id < launched.size(); ++id) {
+    const auto& [time, count, seconds] = launched[id];
+    if (count == 0) continue;
+    const KernelTime& t = *time;
+    const double each = seconds / static_cast<double>(count);
     // What goes beyond the device memory's rate came from caches.
     const double bytes = bandwidth > 0 ? std::min(t.bytes, bandwidth * each) : t.bytes;
     shares.push_back({.kernel = kernel_label(bound.kernels[id]),
-                      .algorithm = plan.prices[id].algorithm,
-                      .count = counts[id],
-                      .total_ns = to_ns(seconds[id]),
-                      .share = step.gpu > 0 ? seconds[id] / step.gpu : 0,
+                      .algorithm = std::string(t.algorithm),
+                      .count = count,
+                      .total_ns = to_ns(seconds),
+                      .share = step.gpu > 0 ? seconds / step.gpu : 0,
                       .fraction_of_peak = t.fraction_of_peak,
                       .bound_by = std::string(name(t.bound_by)),
                       .flop = t.flop,
@@ -56,29 +62,29 @@ double executed_flop(const KernelAt& kernel, const KernelTime& time) {
 constexpr int64_t kTurnsOfAKernel = 2;
 
 // Classes of kernels by their share of the step, as rank().
-std::vector<ClassShare> rank_classes(const BoundStep& bound, const TimePlan& plan,
-                                     const std::vector<int64_t>& counts,
-                                     const std::vector<double>& seconds, const StepTime& step,
-                                     const Platform& platform, std::string_view framework,
-                                     int cudnn) {
+std::vector<ClassShare> rank_classes(const BoundStep& bound,
+                                     const std::vector<LaunchedKernel>& launched,
+                                     const StepTime& step, const Platform& platform,
+                                     std::string_view framework, int cudnn) {
   const Peak* fp32 = platform.device.peak("fp32");
   std::map<std::string, std::pair<ClassShare, double>> classes;  // and seconds
-  for (KernelId id = 0; id < counts.size(); ++id) {
-    if (counts[id] == 0) continue;
+  for (KernelId id = 0; id < launched.size(); ++id) {
+    const auto& [time, count, seconds] = launched[id];
+    if (count == 0) continue;
     const KernelAt& kernel = bound.kernels[id];
-    const KernelTime& each = plan.kernels[id];
-    const double converted = each.seconds > 0 ? seconds[id] * each.converted / each.seconds : 0;
+    const KernelTime& each = *time;
+    const double converted = each.seconds > 0 ? seconds * each.converted / each.seconds : 0;
     if (converted > 0) {
       auto& [copies, conversion] = classes[std::string(kConversionClass)];
-      copies.count += kTurnsOfAKernel * counts[id];
+      copies.count += kTurnsOfAKernel * count;
       conversion += converted;
     }
     auto& [sum, all] = classes[class_of(kernel)];
     sum.library_kernel = library_kernel(kernel, framework, cudnn);
-    sum.count += counts[id];
-    all += seconds[id] - converted;
+    sum.count += count;
+    all += seconds - converted;
     // Operations for now, a share of the peak below.
-    sum.fp32_utilisation += executed_flop(kernel, each) * static_cast<double>(counts[id]);
+    sum.fp32_utilisation += executed_flop(kernel, each) * static_cast<double>(count);
   }
   std::vector<ClassShare> shares;
   for (auto& [name, entry] : classes) {
@@ -109,9 +115,8 @@ int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform
   return std::llround(bytes);
 }
 
-TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
-                         const Platform& platform) {
-  TimeEstimate t;
+void set_step(TimeEstimate& t, const StepTime& step, const StepTimeInput& input,
+              const Platform& platform) {
   const auto at = [&](StepPhase phase) { return step.phase[static_cast<size_t>(phase)]; };
   t.step_ns = to_ns(step.seconds);
   t.forward_ns = to_ns(at(StepPhase::kForward) + at(StepPhase::kLoss));
@@ -151,7 +156,6 @@ TimeEstimate estimate_of(const StepTime& step, const StepTimeInput& input,
   }
   const Peak* fp32 = platform.device.peak("fp32");
   t.fp32_utilisation = fp32 && step.gpu > 0 ? flop / (fp32->rate.value * step.gpu) : 0;
-  return t;
 }
 
 }  // namespace
@@ -204,21 +208,20 @@ void set_rates(TimeEstimate& t, const StepTimeInput& input, double seconds, doub
   if (peak > 0 && seconds > 0) t.mfu = model_flop(input) / (peak * seconds);
 }
 
-void set_epoch(TimePlan& plan, const CompiledModel& model, const ProgramRequest& program,
+void set_epoch(TimeEstimate& t, const CompiledModel& model, const ProgramRequest& program,
                double whole_batch, double step_seconds) {
   const auto epoch = epoch_seconds(model, program, whole_batch, step_seconds);
   if (!epoch) return;
-  TimeEstimate& t = plan.estimate;
   t.epoch_ns = to_ns(*epoch);
   if (program.epochs > 0) t.run_ns = to_ns(*epoch * static_cast<double>(program.epochs));
   if (program.samples == 0)
-    plan.basis.push_back(fmt::format("an epoch: the {} samples of {}", model.meta.samples_per_epoch,
-                                     model.meta.dataset));
+    t.basis.push_back(fmt::format("an epoch: the {} samples of {}", model.meta.samples_per_epoch,
+                                  model.meta.dataset));
 }
 
 }  // namespace
 
-TimePlan plan_time(const TimeQuestion& of) {
+std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
   const auto& [model, bound, binding, platform, dispatch, context, program] = of;
   const auto launches = count_launches(model.step, dispatch.adds_bias);
   StepTimeInput input = step_conditions(model, platform, dispatch, program);
@@ -235,36 +238,34 @@ TimePlan plan_time(const TimeQuestion& of) {
   }
   input.errors = step_errors(model, platform, dispatch, evidence);
   const StepTime step = step_time(input, context);
-  TimePlan plan;
-  plan.kernels.resize(bound.kernels.size());
-  plan.prices.resize(bound.kernels.size());
-  std::vector<int64_t> counts(bound.kernels.size(), 0);
-  std::vector<double> seconds(bound.kernels.size(), 0);
+  t = {};
+  set_step(t, step, input, platform);
+  std::vector<KernelPrice> prices(bound.kernels.size());
+  std::vector<LaunchedKernel> launched(bound.kernels.size());
   std::set<int> used;
   for (size_t i = 0; i < launches.size(); ++i) {
-    const KernelTime& t = step.kernels[i];
-    const KernelId id = launches[i].kernel;
-    plan.kernels[id] = t;
-    const double each = in_step(t, input.habits, context.rates());
-    plan.prices[id] = {to_ns(each), static_cast<int64_t>(t.workspace), std::string(t.algorithm),
-                       std::string(name(t.bound_by)), t.fraction_of_peak};
-    counts[id] += launches[i].launches.count;
-    seconds[id] += each * static_cast<double>(launches[i].launches.count);
-    used.insert(t.basis);
+    const KernelTime& time = step.kernels[i];
+    const auto& [id, counted] = launches[i];
+    const double each = in_step(time, input.habits, context.rates());
+    prices[id] = {.ns = to_ns(each),
+                  .algorithm = std::string(time.algorithm),
+                  .bound_by = std::string(name(time.bound_by)),
+                  .fraction_of_peak = time.fraction_of_peak};
+    launched[id].time = &time;
+    launched[id].count += counted.count;
+    launched[id].seconds += each * static_cast<double>(counted.count);
+    used.insert(time.basis);
   }
   for (const int index : used) {
     const std::string basis = "time: " + context.basis(index);
-    if (std::ranges::find(plan.basis, basis) == plan.basis.end()) plan.basis.push_back(basis);
+    if (std::ranges::find(t.basis, basis) == t.basis.end()) t.basis.push_back(basis);
   }
-  plan.basis.push_back(host_basis(platform, dispatch, program));
+  t.basis.push_back(host_basis(platform, dispatch, program));
   if (host_stages > 0)
-    plan.basis.push_back(
+    t.basis.push_back(
         fmt::format("host: {:.1f} ms of the step in layers that run there, by their host_ns",
                     host_stages * 1e3));
-  plan.estimate = estimate_of(step, input, platform);
-  plan.estimate.loader =
-      name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
-  TimeEstimate& t = plan.estimate;
+  t.loader = name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
   const int64_t replicas = model.recipe.parallel.mesh.replicas();
   t.samples_per_second = samples_per_second(model, binding, replicas, step.seconds);
   t.sample_unit = model.meta.sample_unit;
@@ -272,12 +273,12 @@ TimePlan plan_time(const TimeQuestion& of) {
   t.roofline_ns = to_ns(roofline);
   t.evidence = name(evidence.of_most());
   const double whole_batch = samples_per_step(model, binding, replicas);
-  set_epoch(plan, model, program, whole_batch, step.seconds);
-  t.provenance = used.empty() ? "uncalibrated" : plan.basis.front();
-  t.by_class = rank_classes(bound, plan, counts, seconds, step, platform, dispatch.framework,
+  set_epoch(t, model, program, whole_batch, step.seconds);
+  t.provenance = used.empty() ? "uncalibrated" : t.basis.front();
+  t.by_class = rank_classes(bound, launched, step, platform, dispatch.framework,
                             context.options().library.cudnn);
-  t.kernels = rank(bound, plan, counts, seconds, step, context.rates().bandwidth);
-  return plan;
+  t.kernels = rank(bound, launched, step, context.rates().bandwidth);
+  return prices;
 }
 
 }  // namespace plimsoll

@@ -1,8 +1,8 @@
-// TimePlan: what a step's launches cost on a platform, kernel by kernel, and the step made of them.
+// time_plan: what a step's launches cost on a platform, kernel by kernel, and the step made of
+// them.
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "estimator/behaviour/dispatch.h"
@@ -25,13 +25,6 @@ struct TimeQuestion {
   const ProgramRequest& program;
 };
 
-struct TimePlan {
-  std::vector<KernelTime> kernels;  // by KernelId
-  std::vector<KernelPrice> prices;  // the same for the layer table
-  TimeEstimate estimate;
-  std::vector<std::string> basis;
-};
-
 // flop/s of the fastest unit that one of the step's kernels multiplies on, at the card's highest
 // clock: none does its work faster. 0: not known.
 double highest_flops(const BoundStep& bound, const DeviceRates& rates);
@@ -44,6 +37,7 @@ bool countable(const TimeEstimate& time);
 std::optional<double> epoch_seconds(const CompiledModel& model, const ProgramRequest& program,
                                     double whole_batch, double step_seconds);
 
-TimePlan plan_time(const TimeQuestion& of);
+// Fills in the whole of `time`; what a launch of each kernel costs, by KernelId.
+std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& time);
 
 }  // namespace plimsoll

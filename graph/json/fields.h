@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/base/diagnostic.h"
 #include "graph/base/range.h"
 
 namespace plimsoll {
@@ -43,6 +44,7 @@ struct FieldNote {
   std::string_view title{}, part_of{};
   bool settings = false;  // a text that names settings, to be spelled as its reader writes them
   size_t least = 0;       // elements of a list
+  std::string_view pattern{};  // of a text, a regular expression
 };
 
 // An enumerator's word is its name(); values_of(), beside it, lists all of them.
@@ -111,6 +113,16 @@ class Fields {
     if (written != before) member = written / factor;
     end();
   }
+  // A text that stands for something else, of no member: `take` is told it where it is read, and
+  // returns what is wrong with it, if anything is.
+  template <class Take>
+  void parsed(std::string_view key, const FieldNote& note, Take take) {
+    if (!begin(key, note, false)) return;
+    if (const std::string* read = quoted()) {
+      if (const std::optional<Diagnostic> wrong = take(*read)) fault(*wrong);
+    }
+    end();
+  }
   // A value of some other format, kept as its JSON; a list of them.
   void json(std::string_view key, std::string& text, const FieldNote& note = {}) {
     if (!begin(key, note, false)) return;
@@ -164,7 +176,10 @@ class Fields {
   virtual void integer(int64_t&) {}
   virtual void real(double&) {}
   virtual void text(std::string&) {}
-  virtual void raw(std::string&) {}  // JSON
+  // A text that a reader has; nothing where none is read.
+  virtual const std::string* quoted() { return nullptr; }
+  virtual void fault(const Diagnostic&) {}  // in the member that is read
+  virtual void raw(std::string&) {}         // JSON
   virtual void any(JsonValue&) {}
   // Of the words, the one that is there; `word` where there is none.
   virtual std::string_view word(std::string_view word, std::span<const std::string_view>) {

@@ -21,6 +21,11 @@ class JsonFields final : public Fields {
   void integer(int64_t& value) override { out_.integer(value); }
   void real(double& value) override { out_.real(value); }
   void text(std::string& value) override;
+  // Who describes it knows how it is read, not how it is written.
+  const std::string* quoted() override {
+    out_.null();
+    return nullptr;
+  }
   void raw(std::string& json) override;
   void any(JsonValue& value) override { write_value(out_, value); }
   std::string_view word(std::string_view word, std::span<const std::string_view> all) override;

@@ -51,6 +51,16 @@ void ReadFields::text(std::string& value) {
   }
 }
 
+const std::string* ReadFields::quoted() {
+  if (is_missing("\"...\"")) return nullptr;
+  object().text_in(*value_, key_);
+  return value_->string();
+}
+
+void ReadFields::fault(const Diagnostic& wrong) {
+  object().fail(wrong.code, wrong.message, *value_, wrong.help);
+}
+
 void ReadFields::raw(std::string& json) {
   if (is_missing("{...}")) return;
   JsonWriter out;

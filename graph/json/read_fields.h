@@ -33,6 +33,8 @@ class ReadFields final : public Fields {
   void integer(int64_t& value) override;
   void real(double& value) override;
   void text(std::string& value) override;
+  const std::string* quoted() override;
+  void fault(const Diagnostic& wrong) override;
   void raw(std::string& json) override;
   void any(JsonValue& value) override;
   std::string_view word(std::string_view word, std::span<const std::string_view> all) override;

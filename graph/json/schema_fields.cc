@@ -77,7 +77,17 @@ void SchemaFields::words(std::span<const std::string_view> all) {
   out_.end_array();
 }
 
-void SchemaFields::text(std::string&) { note_.words.empty() ? type("string") : words(note_.words); }
+void SchemaFields::text(std::string&) {
+  if (!note_.words.empty()) return words(note_.words);
+  type("string");
+  if (!note_.pattern.empty()) out_.key("pattern").string(note_.pattern);
+}
+
+const std::string* SchemaFields::quoted() {
+  std::string any;
+  text(any);
+  return nullptr;
+}
 
 std::string_view SchemaFields::word(std::string_view word, std::span<const std::string_view> all) {
   words(all);

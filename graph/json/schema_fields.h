@@ -24,6 +24,7 @@ class SchemaFields final : public Fields {
   void integer(int64_t&) override;
   void real(double&) override;
   void text(std::string&) override;
+  const std::string* quoted() override;
   void raw(std::string&) override { type("object"); }
   std::string_view word(std::string_view word, std::span<const std::string_view> all) override;
   bool begin_form(std::string_view key, bool with_key, bool there) override;

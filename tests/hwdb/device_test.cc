@@ -160,7 +160,8 @@ TEST_CASE("device: bad entries are refused at their line") {
   CHECK(code_of(altered("\"5.3 TFLOP/s\"", "\"5.3 TB/s\"")) == "E401");
   CHECK(code_of(altered("\"8119 MiB\"", "\"8G\"")) == "E401");
   CHECK(code_of(altered("\"value\": 14,", "\"value\": 0,")) == "E312");
-  CHECK(code_of(altered("\"fp32\"", "\"fp23\"")) == "E304");
+  CHECK(code_of(altered("\"fp32\"", "\"fp23\"")) == "E306");  // every card has it
+  CHECK(code_of(altered("\"fp64\"", "\"fp46\"")) == "E304");
   CHECK(code_of(altered("pascal-gp10x", "pascal")) == "E313");
   CHECK(code_of(altered("\"6.1\"", "\"six\"")) == "E401");
   CHECK(code_of(altered("\"id\": \"quadro-p4000\"", "\"id\": \"Quadro P4000\"")) == "E404");

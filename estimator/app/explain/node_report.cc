@@ -9,7 +9,6 @@
 #include "estimator/app/explain/time_chain.h"
 #include "estimator/library/kernel_time.h"
 #include "estimator/time/step_conditions.h"
-#include "estimator/time/time_plan.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
@@ -84,7 +83,6 @@ struct Facts {
   const CompiledModel& model;
   const BoundStep& bound;
   const TimeContext& context;
-  const TimePlan& time;
   const WorkspacePlan& workspaces;
   const StepTimeInput& conditions;
 
@@ -96,9 +94,9 @@ struct Facts {
 
 KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t launches) {
   const KernelAt& kernel = facts.bound.kernels[id];
-  const KernelTime& t = facts.time.kernels[id];
-  const double stretched =
-      t.seconds > 0 ? static_cast<double>(facts.time.prices[id].ns) / (t.seconds * 1e9) : 1;
+  const KernelTime t = kernel_time(kernel, facts.context);
+  const int64_t ns = to_ns(facts.seconds(t));
+  const double stretched = t.seconds > 0 ? static_cast<double>(ns) / (t.seconds * 1e9) : 1;
   const DeviceRates& rates = facts.context.rates();
   const PricedAs priced = priced_as(kernel, facts.context);
   const Arithmetic arithmetic = priced.kernel_class == "rows"
@@ -114,7 +112,7 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
                       .flop_done = std::llround(t.flop),
                       .bytes = kernel.read + kernel.written,
                       .bytes_moved = std::llround(t.bytes),
-                      .ns = facts.time.prices[id].ns,
+                      .ns = ns,
                       .range_ns = {to_ns(t.low * stretched), to_ns(t.high * stretched)}};
   report.compute_ns = peak > 0 ? to_ns(t.flop / peak) : 0;
   report.dram_ns = rates.bandwidth > 0 ? to_ns(t.bytes / rates.bandwidth) : 0;
@@ -197,8 +195,6 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
   const auto bound = TRY(bind_step(model.step, binding));
   const auto point = TRY(evaluator.operating_point(model, bound, binding));
   const TimeContext context = evaluator.context(point);
-  const TimePlan time = plan_time({model, bound, binding, evaluator.platform(),
-                                   evaluator.behaviour().dispatch, context, evaluator.request()});
   Explained explained{.what = std::string(name),
                       .input = estimate.input,
                       .device_id = estimate.device_id,
@@ -206,7 +202,7 @@ Result<Explained> explain_node(const Evaluator& evaluator, const CompiledModel& 
                       .notes = estimate};
   const StepTimeInput conditions = step_conditions(
       model, evaluator.platform(), evaluator.behaviour().dispatch, evaluator.request());
-  const Facts facts{model, bound, context, time, point.workspaces, conditions};
+  const Facts facts{model, bound, context, point.workspaces, conditions};
   for (const NodeId id : nodes) explained.nodes.push_back(report_node(facts, estimate, id));
   return explained;
 }

@@ -15,11 +15,14 @@
 #include "estimator/app/report/trade.h"
 #include "estimator/app/report/transfer.h"
 #include "estimator/app/report/validation.h"
+#include "estimator/app/sweep/plan_keys.h"
 #include "estimator/library/workspace/choice.h"
 #include "estimator/library/workspace/conv_question.h"
 #include "graph/base/embedded.h"
 #include "graph/config/model_config.h"
 #include "graph/json/schema_fields.h"
+#include "hwdb/device.h"
+#include "hwdb/host.h"
 #include "hwdb/machine.h"
 
 namespace plimsoll {
@@ -71,6 +74,11 @@ std::vector<DescribedSchema> described() {
        "plimsoll compare --json",
        "An estimate for each; or of two answers what differs.",
        {describe_any<std::vector<AnyEstimate>>, describe_any<AnswerDifference>}},
+      {"device",
+       "Plimsoll device: a GPU, for --gpu FILE.json and hwdb/devices. 'plimsoll gpus ID --file' "
+       "writes one to begin with",
+       "",
+       {describe_device_file}},
       {"estimate",
        "plimsoll estimate",
        "Bytes and nanoseconds are whole numbers; flop counts a multiply-add as two.",
@@ -84,6 +92,11 @@ std::vector<DescribedSchema> described() {
         describe_any<FigureGap>}},
       list_of("frameworks"),
       list_of("gpus"),
+      {"host",
+       "Plimsoll host: the machine around a GPU, for --host FILE.json and hwdb/hosts. What it does "
+       "not say is as on the host \"generic\"",
+       "",
+       {describe_host_file}},
       list_of("hosts"),
       list_of("links"),
       {"machine",
@@ -137,6 +150,7 @@ struct MadeSchema {
 constexpr MadeSchema kMade[] = {
     {"measured-run", measured_run_schema},
     {"model-config", model_config_schema},
+    {"plan", plan_schema},
 };
 
 }  // namespace

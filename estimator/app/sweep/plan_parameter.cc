@@ -14,24 +14,6 @@
 namespace plimsoll {
 namespace {
 
-// Weights & Biases', docs.wandb.ai/guides/sweeps/sweep-config-keys ("Distribution options").
-constexpr std::array<std::string_view, 17> kListedDistributions = {"constant",
-                                                                   "categorical",
-                                                                   "int_uniform",
-                                                                   "uniform",
-                                                                   "q_uniform",
-                                                                   "log_uniform",
-                                                                   "log_uniform_values",
-                                                                   "q_log_uniform",
-                                                                   "q_log_uniform_values",
-                                                                   "inv_log_uniform",
-                                                                   "inv_log_uniform_values",
-                                                                   "normal",
-                                                                   "q_normal",
-                                                                   "log_normal",
-                                                                   "q_log_normal",
-                                                                   "beta",
-                                                                   "q_beta"};
 // Of them those that min and max of whole numbers list.
 constexpr std::array<std::string_view, 1> kWholeDistributions = {"int_uniform"};
 
@@ -179,12 +161,13 @@ void ParameterReader::take_optuna(const JsonMember& member, SweepParameter& para
   const std::string& kind = *member.value.find("name")->string();
   const JsonValue& attributes = *member.value.find("attributes");
   JsonObject object(attributes, file_, faults_);
-  if (kind == "CategoricalDistribution") {
+  const auto& [of_choices, of_whole, of_real] = kOptunaDistributions;
+  if (kind == of_choices) {
     const JsonValue* choices = object.required("choices");
     if (choices) take_list(*choices, member, parameter);
     return object.finish();
   }
-  if (kind != "IntDistribution" && kind != "FloatDistribution") return not_done(kind, member);
+  if (kind != of_whole && kind != of_real) return not_done(kind, member);
   const JsonValue* low = object.required("low");
   const JsonValue* high = object.required("high");
   const JsonValue* step = object.optional("step");
@@ -192,7 +175,7 @@ void ParameterReader::take_optuna(const JsonMember& member, SweepParameter& para
   object.finish();
   if (!low || !high) return;
   if (step && step->is_null()) step = nullptr;
-  const bool whole = kind == "IntDistribution";
+  const bool whole = kind == of_whole;
   for (const JsonValue* bound : {low, high, step}) {
     if (bound && !(whole ? bound->integer().has_value() : bound->real().has_value()))
       return fail("E311",

@@ -1,6 +1,7 @@
 // Values of one parameter of a plan, as sweep tools write them.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "estimator/app/sweep/sweep_plan.h"
@@ -44,6 +45,27 @@ class ParameterReader {
   bool by_chance_;
 };
 
+// Weights & Biases', docs.wandb.ai/guides/sweeps/sweep-config-keys ("Distribution options").
+inline constexpr std::array<std::string_view, 17> kListedDistributions = {"constant",
+                                                                          "categorical",
+                                                                          "int_uniform",
+                                                                          "uniform",
+                                                                          "q_uniform",
+                                                                          "log_uniform",
+                                                                          "log_uniform_values",
+                                                                          "q_log_uniform",
+                                                                          "q_log_uniform_values",
+                                                                          "inv_log_uniform",
+                                                                          "inv_log_uniform_values",
+                                                                          "normal",
+                                                                          "q_normal",
+                                                                          "log_normal",
+                                                                          "q_log_normal",
+                                                                          "beta",
+                                                                          "q_beta"};
+// Optuna's, optuna/distributions.py: of choices, of whole numbers, of real ones.
+inline constexpr std::array<std::string_view, 3> kOptunaDistributions = {
+    "CategoricalDistribution", "IntDistribution", "FloatDistribution"};
 // Whether a value is a distribution of Optuna's.
 bool is_optuna_distribution(const JsonValue& value);
 

@@ -6,12 +6,14 @@
 #include <array>
 
 #include "estimator/app/sweep/hydra_plan.h"
+#include "estimator/app/sweep/plan_keys.h"
 #include "estimator/app/sweep/plan_parameter.h"
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
 #include "graph/json/object.h"
+#include "graph/json/read_fields.h"
 #include "graph/json/reader.h"
 #include "graph/json/yaml_reader.h"
 
@@ -48,7 +50,7 @@ class PlanReader {
     if (plan.syntax == PlanSyntax::kHydra) {
       read_model(object, plan);
       object.optional("constraints");
-      object.optional("objective");
+      read_objective(object, plan);
       read_hydra_plan(root, file_, limits_, plan, faults_);
     } else {
       TRY(check_schema(object, root));
@@ -57,7 +59,7 @@ class PlanReader {
       read_method(object, plan);
       read_model(object, plan);
       object.optional("constraints");
-      object.optional("objective");
+      read_objective(object, plan);
       if (plan.syntax == PlanSyntax::kOptuna) {
         read_space(object, plan);
       } else {
@@ -66,7 +68,6 @@ class PlanReader {
       object.finish();
     }
     read_constraints(root, plan);
-    read_objective(root, plan);
     if (has_error(faults_)) return tl::make_unexpected(std::move(faults_));
     return plan;
   }
@@ -133,27 +134,8 @@ class PlanReader {
   }
 
   void read_method(JsonObject& object, SweepPlan& plan) {
-    if (const JsonValue* method = object.optional("method")) {
-      const std::string* word = method->string();
-      plan.random = word && *word == "random";
-      if (!plan.random && !(word && *word == "grid")) {
-        object.fail("E311",
-                    fmt::format("\"method\" must be grid or random: {} is not supported",
-                                word ? shortened(*word, 40) : method->description()),
-                    *method);
-      }
-    }
-    const auto whole = [&](const char* key, int64_t least) -> std::optional<int64_t> {
-      const JsonValue* value = object.optional(key);
-      if (!value) return std::nullopt;
-      const auto number = value->integer();
-      if (number && *number >= least) return number;
-      object.fail("E311", fmt::format("\"{}\" must be an integer of at least {}", key, least),
-                  *value);
-      return std::nullopt;
-    };
-    plan.run_cap = whole("run_cap", 1);
-    plan.seed = whole("seed", 0).value_or(0);
+    ReadFields fields(object);
+    describe_search(fields, plan);
     if (const JsonValue* early = object.optional("early_terminate")) {
       plan.notes.push_back(
           warning("W517", "early_terminate has no effect: nothing is trained", place_of(*early)));
@@ -196,21 +178,9 @@ class PlanReader {
     return typed;
   }
 
-  void read_objective(const JsonValue& root, SweepPlan& plan) {
-    const JsonValue* value = root.find("objective");
-    if (!value) return;
-    JsonObject object(*value, file_, faults_);
-    const std::string word =
-        object.required_choice("name", {kObjectiveFigures.begin(), kObjectiveFigures.end()});
-    const auto goal = object.optional_choice("goal", {"maximize", "minimize"});
-    object.finish();
-    const auto at = std::ranges::find(kObjectiveFigures, word);
-    if (at == kObjectiveFigures.end()) return;
-    Objective objective;
-    objective.figure = static_cast<Objective::Figure>(at - kObjectiveFigures.begin());
-    objective.maximize =
-        goal ? *goal == "maximize" : objective.figure == Objective::Figure::kSamplesPerSecond;
-    plan.objective = objective;
+  static void read_objective(JsonObject& object, SweepPlan& plan) {
+    ReadFields fields(object);
+    describe_objective(fields, plan);
   }
 
   std::string_view file_;

@@ -25,20 +25,21 @@ TEST_CASE("demand: scratch memory that was chosen is not refused") {
 }
 
 TEST_CASE("demand: scratch memory gives way to a card's end, but for what is needed") {
-  DeviceMemory least;
-  least.low = 600;
-  least.high = 800;
-  least.minimum = 500;
+  MemoryEstimate least;
+  least.device_range = {600, 800};
+  least.minimum_bytes = 500;
+  least.grown = GrownMemory{900, {650, 1000}};
   const auto high = [&](int64_t bytes, int64_t range_high, int64_t usable) {
-    DeviceMemory memory;
+    MemoryEstimate memory;
     memory.device_bytes = bytes;
-    memory.low = bytes - 50;
-    memory.high = range_high;
-    memory.minimum = bytes;
+    memory.device_range = {bytes - 50, range_high};
+    memory.minimum_bytes = bytes;
+    memory.grown = GrownMemory{1000, {700, 1200}};
     give_way(memory, least, usable);
-    CHECK(memory.low == std::min<int64_t>(600, bytes - 50));
-    CHECK(memory.minimum == 500);
-    return memory.high;
+    CHECK(memory.device_range.low == std::min<int64_t>(600, bytes - 50));
+    CHECK(memory.minimum_bytes == 500);
+    CHECK(memory.grown->range.low == 650);
+    return memory.device_range.high;
   };
   CHECK(high(900, 1100, 2000) == 1100);  // there is room
   CHECK(high(900, 1100, 1000) == 1000);  // no more than the card has
@@ -47,33 +48,29 @@ TEST_CASE("demand: scratch memory gives way to a card's end, but for what is nee
 }
 
 TEST_CASE("demand: what is needed takes the place of what is taken, and its range is its own") {
-  DeviceMemory memory;
-  memory.live = 700;
-  memory.allocated = 850;
-  memory.reserved = 900;
+  MemoryEstimate memory;
+  memory.allocated_peak_bytes = 850;
+  memory.reserved_bytes = 900;
   memory.device_bytes = 1000;
-  memory.context = 100;
-  memory.low = 600;
-  memory.high = 1900;
-  memory.minimum = 900;
-  const GrownMemory grown = take_demand(memory, {.bytes = 100, .low = 40, .high = 180}, .1);
-  CHECK(grown.bytes == 1000);
-  CHECK(grown.range.low == 800);  // of what is needed: nothing takes less
-  CHECK(grown.range.high == 1900);
+  memory.context_bytes = 100;
+  memory.device_range = {600, 1900};
+  memory.minimum_bytes = 900;
+  take_demand(memory, {.bytes = 100, .low = 40, .high = 180}, .1);
+  REQUIRE(memory.grown.has_value());
+  CHECK(memory.grown->bytes == 1000);
+  CHECK(memory.grown->range.low == 800);  // of what is needed: nothing takes less
+  CHECK(memory.grown->range.high == 1900);
   CHECK(memory.device_bytes == 900);
-  CHECK(memory.reserved == 800);
-  CHECK(memory.allocated == 800);
-  CHECK(memory.live == 700);
-  CHECK(memory.fragmentation == 0);
-  CHECK(memory.low == 800);    // 80 and 60 beside it, which do not depend on each other
-  CHECK(memory.high == 1013);  // 80 and 80
+  CHECK(memory.reserved_bytes == 800);
+  CHECK(memory.allocated_peak_bytes == 800);
+  CHECK(memory.device_range.low == 800);  // 80 and 60 beside it, which do not depend on each other
+  CHECK(memory.device_range.high == 1013);  // 80 and 80
   // A context that is known: none of the range is its own.
-  memory.minimum = 500;
+  memory.minimum_bytes = 500;
   take_demand(memory, {.bytes = 100}, .1);
-  CHECK(memory.low == 460);
-  CHECK(memory.high == 540);
-  CHECK(memory.allocated == 400);
-  CHECK(memory.live == 400);
+  CHECK(memory.device_range.low == 460);
+  CHECK(memory.device_range.high == 540);
+  CHECK(memory.allocated_peak_bytes == 400);
 }
 
 TEST_CASE("demand: tensors have the most scratch memory that was timed beside them, or none") {

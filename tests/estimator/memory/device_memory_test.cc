@@ -33,7 +33,7 @@ ReplayInput small_step() {
 }
 
 int64_t reserved(const ReplayInput& input) {
-  return device_memory(input, CachingRules{}, {})->reserved;
+  return device_memory(input, CachingRules{}, {})->reserved_bytes;
 }
 
 }  // namespace
@@ -48,15 +48,12 @@ TEST_CASE("device memory: one step by eye") {
   CHECK(reserved(input) == 210 * kMiB);
   const auto memory = *device_memory(input, CachingRules{}, {.bytes = 500 * kMiB});
   CHECK(memory.device_bytes == 710 * kMiB);
-  CHECK(memory.live == 170 * kMiB);
-  CHECK(memory.largest_workspace == 40 * kMiB);
-  CHECK(memory.replay.marks.size() == 3);
+  CHECK(memory.allocated_peak_bytes == 170 * kMiB);
   // Scratch that no choice is behind takes as much, and is nothing of the range.
   for (WorkspaceUse& use : input.workspaces) use.exact = true;
   const auto exact = *device_memory(input, CachingRules{}, {.bytes = 500 * kMiB});
   CHECK(exact.device_bytes == memory.device_bytes);
-  CHECK(exact.largest_workspace == 0);
-  CHECK(exact.high < memory.high);
+  CHECK(exact.device_range.high < memory.device_range.high);
 }
 
 // TensorFlow gives each algorithm scratch memory of its own while it times them, one after the
@@ -69,14 +66,14 @@ TEST_CASE("device memory: algorithms tried one by one shape the regions") {
   input.workspaces = {{.bytes = 0, .largest = 60 * kMiB}};
   const BfcRules rules;
   // A region of 1 MiB, and one of 64.
-  CHECK(device_memory(input, rules, {})->reserved == 65 * kMiB);
+  CHECK(device_memory(input, rules, {})->reserved_bytes == 65 * kMiB);
   input.workspaces = {{.bytes = 0, .largest = 60 * kMiB, .tried = {0, 30 * kMiB, 60 * kMiB}}};
   // 1, 32 and 64.
-  CHECK(device_memory(input, rules, {})->reserved == 97 * kMiB);
+  CHECK(device_memory(input, rules, {})->reserved_bytes == 97 * kMiB);
   // Where the card has less, the larger algorithm is not tried, and the last region is what is
   // left.
   input.capacity = 50 * kMiB;
-  CHECK(device_memory(input, rules, {})->reserved == 33 * kMiB);
+  CHECK(device_memory(input, rules, {})->reserved_bytes == 33 * kMiB);
 }
 
 TEST_CASE("device memory: the optimizer's state is born in the holes of step 0") {
@@ -133,15 +130,16 @@ TEST_CASE("device memory: the range is wide where the workspace is") {
   const auto with = *device_memory(input, CachingRules{}, context);
   // Context and allocator err independently.
   const double half = 2.1 * (0.02 * static_cast<double>(with.device_bytes) + 40.0 * kMiB);
-  CHECK(with.high == with.device_bytes + std::llround(std::hypot(half, 200.0 * kMiB)));
-  CHECK(with.low < with.device_bytes - 100 * kMiB);
+  CHECK(with.device_range.high == with.device_bytes + std::llround(std::hypot(half, 200.0 * kMiB)));
+  CHECK(with.device_range.low < with.device_bytes - 100 * kMiB);
   const auto outline =
       *device_memory(input, CachingRules{}, {.bytes = 400 * kMiB}, {.spread = 0.5});
-  CHECK(outline.low == outline.device_bytes - outline.reserved / 2);
-  CHECK(outline.high == outline.device_bytes + outline.reserved / 2);
+  CHECK(outline.device_range.low == outline.device_bytes - outline.reserved_bytes / 2);
+  CHECK(outline.device_range.high == outline.device_bytes + outline.reserved_bytes / 2);
   input.workspaces[0].bytes = 0;
   const auto without = *device_memory(input, CachingRules{}, context);
-  CHECK(without.high - without.device_bytes < with.high - with.device_bytes);
+  CHECK(without.device_range.high - without.device_bytes <
+        with.device_range.high - with.device_bytes);
 }
 
 TEST_CASE("device memory: the smallest device takes the smaller workspaces") {
@@ -149,8 +147,8 @@ TEST_CASE("device memory: the smallest device takes the smaller workspaces") {
   const auto memory = *device_memory(input, CachingRules{}, {.bytes = 100 * kMiB}, {}, true);
   // Resident 20, activation 100; batches and gradient share 40 until, in the third step, no hole
   // of 30 is left for the gradient.
-  CHECK(memory.minimum == (100 + 20 + 100 + 40 + 30) * kMiB);
+  CHECK(memory.minimum_bytes == (100 + 20 + 100 + 40 + 30) * kMiB);
   input.workspaces[0].least = 40 * kMiB;
   const auto stubborn = *device_memory(input, CachingRules{}, {.bytes = 100 * kMiB}, {}, true);
-  CHECK(stubborn.minimum > memory.minimum);
+  CHECK(*stubborn.minimum_bytes > *memory.minimum_bytes);
 }

@@ -137,7 +137,7 @@ TEST_CASE("replay input: what lies in other streams has pools of its own") {
     const BoundStep bound = bind_step(model.step, {}).value();
     const ReplayInput input =
         replay_input(model, bound, WorkspacePlan{}, AllocatorBehaviour{}, std::nullopt, {0, 1});
-    return device_memory(input, CachingRules{}, {})->reserved;
+    return device_memory(input, CachingRules{}, {})->reserved_bytes;
   };
   CHECK(reserved(Stream::kCompute) == 30 << 20);
   CHECK(reserved(Stream::kGather) == 60 << 20);

@@ -1,0 +1,44 @@
+#include "estimator/model/adapted_graph.h"
+
+#include <fmt/format.h>
+
+#include "graph/base/try.h"
+
+namespace plimsoll {
+
+bool stays_wide(const Finetune& finetune) {
+  return finetune.kind == FinetuneKind::kQlora && finetune.prepared;
+}
+
+Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
+                                       const AdapterNames& names, std::vector<OutputLoss>& losses) {
+  std::vector<std::string> basis;
+  Finetune requested = recipe.finetune;
+  requested.quantize = quantization_of(requested);
+  if (recipe.mode == Mode::kInference) requested.kind = FinetuneKind::kFull;
+  if (requested.kind == FinetuneKind::kFull && !requested.quantize) return basis;
+  if (requested.targets.empty())
+    requested.targets = names.targets.empty() ? "all-linear" : names.targets;
+  const DType storage = recipe.precision->storage;
+  const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
+  const auto done = TRY(add_adapters(graph, requested, compute, names));
+  for (OutputLoss& loss : losses) {
+    for (const auto& [before, now] : done.outputs) {
+      if (loss.output == before) loss.output = now;
+    }
+  }
+  if (done.adapters > 0)
+    basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32", requested.rank,
+                                done.adapters, requested.targets));
+  if (done.stacked > 0)
+    basis.push_back(fmt::format(
+        "LoRA: {} parameters of experts and routers are combined with their adapters at "
+        "each use (peft 0.21, ParamWrapper)",
+        done.stacked));
+  if (const QuantizationRow* row = requested.quantize)
+    basis.push_back(
+        fmt::format("{} matrices are stored as {}: {}", done.quantized, row->name, row->source));
+  return basis;
+}
+
+}  // namespace plimsoll
