@@ -59,8 +59,10 @@ TEST_CASE("a processor's clock has a source, or is assumed") {
     const char* cpu;
     double clock, per_clock;
   };
-  for (const Known& known : {Known{"Xeon W-2275", 4.6, 1}, {"Xeon Platinum 8275CL", 3.9, 1},
-                             {"EPYC 7763", 3.5, 1.27}, {"Threadripper 7980X", 5.1, 1.44}}) {
+  for (const Known& known : {Known{"Xeon W-2275", 4.6, 1},
+                             {"Xeon Platinum 8275CL", 3.9, 1},
+                             {"EPYC 7763", 3.5, 1.27},
+                             {"Threadripper 7980X", 5.1, 1.44}}) {
     CAPTURE(known.cpu);
     const auto cpu = find_cpu(Hwdb(), known.cpu);
     REQUIRE(cpu);
