@@ -16,14 +16,14 @@
 namespace plimsoll {
 namespace {
 
-bool is_said(const SettingRow& row, const Request& request) {
+bool is_named(const SettingRow& row, const Request& request) {
   return request.given.contains(row.name) || request.by_default.contains(row.name);
 }
 
 // Whether the step was recorded with the very value that is asked for.
 bool recorded_so(const SettingRow& row, const SettingScope& scope) {
   const auto with = scope.model.recorded_with.find(underscored(row.name));
-  if (with == scope.model.recorded_with.end() || !is_said(row, scope.request)) return false;
+  if (with == scope.model.recorded_with.end() || !is_named(row, scope.request)) return false;
   Request recorded;
   for (const std::string& text : with->second) {
     if (!row.value.read(row, text, recorded)) return false;
@@ -56,7 +56,7 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
     said.push_back(std::move(d));
   const SettingScope scope{request, platform, model};
   for (const SettingRow& row : settings()) {
-    // Of a default that is for all models it is not said, but where it would train another step.
+    // Defaults are for all models: not a word of one, but where it would train another step.
     const bool given = request.given.contains(row.name);
     const bool trains = model.recorded && std::string_view(row.group) == kTrainingGroup;
     if (!given && !(trains && request.by_default.contains(row.name))) continue;

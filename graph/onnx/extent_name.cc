@@ -24,7 +24,7 @@ bool is_called_sequence(std::string_view symbol) {
   return name.find("seq") != name.npos || name.find("time") != name.npos || among(name, kNames);
 }
 
-bool says_nothing(std::string_view symbol) {
+bool is_numbered(std::string_view symbol) {
   static constexpr std::array<std::string_view, 9> kStems = {
       "s", "u", "d", "dim", "unk", "unknown", "axis", "sym", "dynamic_axes"};
   const std::string name = lower_case(symbol);

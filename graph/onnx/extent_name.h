@@ -1,4 +1,4 @@
-// What an extent's name in a file says of it.
+// What an extent's name in a file tells of it.
 #pragma once
 
 #include <string_view>
@@ -14,6 +14,6 @@ bool may_be_batch(std::string_view symbol);
 bool is_called_sequence(std::string_view symbol);
 // A number that an exporter gave: "s0" (torch.export), "unk__6" (tf2onnx), "x_dynamic_axes_1"
 // (torch.onnx of axes without names), "dim_0".
-bool says_nothing(std::string_view symbol);
+bool is_numbered(std::string_view symbol);
 
 }  // namespace plimsoll::onnx

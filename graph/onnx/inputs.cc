@@ -197,27 +197,28 @@ void Inputs::choose_batch(std::vector<Tensor>& inputs) {
 }
 
 bool Inputs::is_nameless(const std::string& symbol) const {
-  return nameless_.contains(symbol) || says_nothing(symbol);
+  return nameless_.contains(symbol) || is_numbered(symbol);
 }
 
 // Where neither has a name, the second extent of that input may be the batch, and the first of
 // another input.
 void Inputs::tell_of_another(const std::vector<Tensor>& inputs) {
-  const std::string& taken = graph_.batch_symbol;
-  if (!is_nameless(taken)) return;
-  bool found = false;  // the input whose first extent was taken
+  const std::string& batch = graph_.batch_symbol;
+  if (!is_nameless(batch)) return;
+  bool found = false;  // the input whose first extent it is
   for (const Tensor& input : inputs) {
     const Shape& shape = *input.shape;
     if (shape.size() < 2) continue;
-    const bool comes_first = shape.front() == Dim::symbol(taken);
+    const bool comes_first = shape.front() == Dim::symbol(batch);
     if (comes_first && std::exchange(found, true)) continue;
     const auto other = as_symbol(shape[comes_first ? 1 : 0]);
-    if (!other || *other == taken || !is_nameless(*other)) continue;
+    if (!other || *other == batch || !is_nameless(*other)) continue;
     warnings_.push_back(warning(
         "W214",
-        fmt::format("the batch is '{}', which comes first; '{}' of input '{}' has no name that "
-                    "says what it is, and may be the batch as well",
-                    taken, *other, shortened(input.name)),
+        fmt::format(
+            "the batch is '{}', which comes first; '{}' of input '{}' has no name either, and "
+            "may be the batch too",
+            batch, *other, shortened(input.name)),
         {},
         "give these extents names in the export; " + setting_entry("dim", *other, "N") +
             " sets the other"));

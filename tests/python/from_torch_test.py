@@ -292,13 +292,13 @@ class Records(Ways, unittest.TestCase):
 
     def test_is_recorded_for_the_defaults_of_a_project(self):
         model = self.model(self.net(), (torch.randn(2, 64),))
-        for name, value in (("precision", "bf16"), ("optimizer", "adamw"), ("accumulate", "4")):
+        for name, value in (("precision", "fp16"), ("optimizer", "adamw"), ("accumulate", "4")):
             wanted = answer(model, batch=8, **{name: value})
             self.assertNotEqual(wanted, answer(model, batch=8))
             with mock.patch.dict(os.environ, {"PLIMSOLL_" + name.upper(): value}), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 self.assertEqual(answer(model, batch=8), wanted, name)
-        with mock.patch.dict(os.environ, {"PLIMSOLL_PRECISION": "bf16"}):  # a keyword wins
+        with mock.patch.dict(os.environ, {"PLIMSOLL_PRECISION": "fp16"}):  # a keyword wins
             self.assertEqual(answer(model, batch=8, precision="fp32"), answer(self.model(self.net(), (torch.randn(2, 64),)), batch=8, precision="fp32"))
         with mock.patch.dict(os.environ, {"PLIMSOLL_GPUS": "4"}), self.assertRaisesRegex(plimsoll.UsageError, "gpus=4, of plimsoll.yaml or the environment"):
             model.estimate(gpu="t4", batch=8)

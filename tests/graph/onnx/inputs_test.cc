@@ -62,8 +62,8 @@ TEST_CASE("of extents without names the first is the batch, and it is said where
     return text;
   };
   CHECK(told({value("x", {"s0", "s1", 8})}) ==
-        "s0, W214 the batch is 's0', which comes first; 's1' of input 'x' has no name that says "
-        "what it is, and may be the batch as well");
+        "s0, W214 the batch is 's0', which comes first; 's1' of input 'x' has no name either, "
+        "and may be the batch too");
   CHECK(told({value("x", {"unk__6", "unk__7"}, 7)}).find("'unk__7'") != std::string::npos);
   CHECK(told({value("x", {"", ""})}).find("'x_dim1' of input 'x'") != std::string::npos);
   CHECK(told({value("x", {"s0", 8}), value("v", {"s1", 8})}).find("'s1' of input 'v'") !=
