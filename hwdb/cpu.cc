@@ -62,7 +62,7 @@ std::optional<Cpu> cpu_of(std::string_view text, const std::string& family, doub
   const auto cores = parse_number<int64_t>(text.substr(before + 1, last - before - 1));
   if (!clock || !cores) return std::nullopt;
   return Cpu{family + " " + std::string(text.substr(0, before)), *cores,
-             *clock / kReferenceClock * per_clock, 0};
+             *clock / kReferenceClock * per_clock, 0, false};
 }
 
 Result<std::vector<Cpu>> read_cpus(const Hwdb& hwdb) {
@@ -82,12 +82,14 @@ Result<std::vector<Cpu>> read_cpus(const Hwdb& hwdb) {
       JsonObject row(each, root.file(), root.faults());
       row.required_string("source");
       const std::string family = row.required_string("family"), core = row.required_string("core");
+      const bool assumed = row.optional_bool("assumed").value_or(false);
       const int64_t year = row.required_integer("year", {.low = 2000, .high = 2100});
       const std::string models = row.required_string("models");
       for (const std::string_view model : split(models, ',')) {
         auto cpu = cpu_of(trimmed(model), family, per_clock[core]);
         if (!cpu) continue;
         cpu->year = year;
+        cpu->assumed = assumed;
         cpus.push_back(std::move(*cpu));
       }
       row.finish();

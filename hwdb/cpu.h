@@ -18,6 +18,7 @@ struct Cpu {
   int64_t cores = 0;         // of one socket
   double single_thread = 0;  // Skylake at 3.7 GHz being 1, as Host::single_thread
   int64_t year = 0;
+  bool assumed = false;  // its clock is on no page that the file could name
 };
 
 // As people and /proc/cpuinfo write it: "E5-2640 v4", "Intel(R) Xeon(R) CPU E5-2640 v4 @ 2.40GHz",

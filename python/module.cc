@@ -84,11 +84,29 @@ PyObject* run(PyObject* /*module*/, PyObject* arguments) {
   return Py_BuildValue("(iOO)", said.status, output.get(), messages.get());
 }
 
+// [(name of a flag, its text)].
+PyObject* defaults(PyObject* /*module*/, PyObject* /*none*/) {
+  Object pairs(PyList_New(0));
+  if (!pairs) return nullptr;
+  try {
+    for (const auto& [name, text] : plimsoll::api::defaults()) {
+      const Object pair(
+          Py_BuildValue("(sN)", name.c_str(), PyUnicode_DecodeFSDefault(text.c_str())));
+      if (!pair || PyList_Append(pairs.get(), pair.get()) != 0) return nullptr;
+    }
+  } catch (...) {
+    return raise(std::current_exception());
+  }
+  return pairs.release();
+}
+
 int add_version(PyObject* module) {
   return PyModule_AddStringConstant(module, "__version__", plimsoll::api::version().c_str());
 }
 
-PyMethodDef methods[] = {{"run", run, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"run", run, METH_O, nullptr},
+                         {"defaults", defaults, METH_NOARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
 PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(add_version)}, {0, nullptr}};
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_plimsoll", nullptr, 0, methods, slots, nullptr, nullptr, nullptr};

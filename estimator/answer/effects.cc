@@ -16,11 +16,14 @@
 namespace plimsoll {
 namespace {
 
+bool is_named(const SettingRow& row, const Request& request) {
+  return request.given.contains(row.name) || request.by_default.contains(row.name);
+}
+
 // Whether the step was recorded with the very value that is asked for.
 bool recorded_so(const SettingRow& row, const SettingScope& scope) {
   const auto with = scope.model.recorded_with.find(underscored(row.name));
-  if (with == scope.model.recorded_with.end() || !scope.request.given.contains(row.name))
-    return false;
+  if (with == scope.model.recorded_with.end() || !is_named(row, scope.request)) return false;
   Request recorded;
   for (const std::string& text : with->second) {
     if (!row.value.read(row, text, recorded)) return false;
@@ -53,10 +56,15 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
     said.push_back(std::move(d));
   const SettingScope scope{request, platform, model};
   for (const SettingRow& row : settings()) {
-    const std::string why = request.given.contains(row.name) ? why_without_effect(row, scope) : "";
+    // Defaults are for all models: not a word of one, but where it would train another step.
+    const bool given = request.given.contains(row.name);
+    const bool trains = model.recorded && std::string_view(row.group) == kTrainingGroup;
+    if (!given && !(trains && request.by_default.contains(row.name))) continue;
+    const std::string why = why_without_effect(row, scope);
     if (why.empty()) continue;
     said.push_back(warning(std::string(kWithoutEffect),
-                           fmt::format("{} has no effect: {}", setting(row.name), why)));
+                           fmt::format("{}{} has no effect: {}", setting(row.name),
+                                       given ? "" : ", a default of this project,", why)));
   }
   for (const auto& [name, price] : request.assume) {
     const bool known = find_op("", name) != nullptr;

@@ -68,7 +68,7 @@ Result<Host> with_cpu(const Hwdb& hwdb, const Request& request, Host unknown) {
   const auto cpu = find_cpu(hwdb, request.cpu);
   if (!cpu && request.given.contains("cpu")) return tl::make_unexpected(cpu.error());
   if (!cpu) return unknown;
-  unknown.name = cpu->name;
+  unknown.name = cpu->name + (cpu->assumed ? " (its clock is assumed)" : "");
   unknown.single_thread = cpu->single_thread;
   unknown.cores = cpu->cores;
   return unknown;

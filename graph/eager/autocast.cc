@@ -36,15 +36,32 @@ std::vector<Value> of_one_type(Machine& m, std::span<const Value> parts) {
   return cast_parts;
 }
 
+namespace {
+
+enum class Operand : uint8_t { kTensor, kWithoutAxes, kNumber };
+
+Operand kind_of(const Value& v) {
+  if (!v.on_device()) return Operand::kNumber;
+  return v.sizes().empty() ? Operand::kWithoutAxes : Operand::kTensor;
+}
+
+bool is_wider(DType type, DType than) {
+  return is_float(type) && (!is_float(than) || bits(type) > bits(than));
+}
+
+}  // namespace
+
 DType common_type(std::span<const Value> operands) {
   DType type = DType::kUndefined;
-  for (const bool on_device : {true, false}) {
+  for (const Operand kind : {Operand::kTensor, Operand::kWithoutAxes, Operand::kNumber}) {
+    DType widest = DType::kUndefined;
     for (const Value& v : operands) {
-      if (!v.defined() || v.on_device() != on_device) continue;
-      const bool first = type == DType::kUndefined;
-      const bool wider = is_float(v.dtype()) && (!is_float(type) || bits(v.dtype()) > bits(type));
-      if (first || (on_device && wider)) type = v.dtype();
+      if (!v.defined() || kind_of(v) != kind) continue;
+      if (widest == DType::kUndefined || (kind != Operand::kNumber && is_wider(v.dtype(), widest)))
+        widest = v.dtype();
     }
+    const bool lifts = kind == Operand::kWithoutAxes && !is_float(type) && is_float(widest);
+    if (type == DType::kUndefined || lifts) type = widest;
   }
   return type;
 }

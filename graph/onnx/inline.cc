@@ -157,7 +157,15 @@ Result<void> Inliner::declare(Frame& frame, const std::string& name, Tensor tens
       }
       if (makers.size() > 1000) break;
     }
-    return error("E222", fmt::format("'{}' is given twice{}", shortened(name), makers));
+    const bool of_exporter = graph_.exporter == Exporter::kPyTorch &&
+                             graph_.tensors[at->second].kind == TensorKind::kParameter;
+    return error("E222",
+                 fmt::format("'{}' is {}{}", shortened(name),
+                             of_exporter ? "a weight and given again" : "given twice", makers),
+                 {},
+                 of_exporter ? "PyTorch's exporter called a value as a parameter of the module is "
+                               "called: export with optimize=True, or rename the parameter"
+                             : "");
   }
   at->second = graph_.add_tensor(std::move(tensor));
   return {};

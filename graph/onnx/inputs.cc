@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
-#include "graph/base/among.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"
+#include "graph/onnx/extent_name.h"
 
 namespace plimsoll::onnx {
 namespace {
@@ -41,7 +41,9 @@ class Inputs {
   Result<Dim> extent(const ValueSpec& input, size_t k);
   Dim named(const std::string& parameter);
   std::string symbol_for(const std::string& name);
+  bool is_nameless(const std::string& symbol) const;
   void choose_batch(std::vector<Tensor>& inputs);
+  void tell_of_another(const std::vector<Tensor>& inputs);
   void free_baked_batch(std::vector<Tensor>& inputs);
   Result<void> reshape(Tensor& input, const std::vector<int64_t>& extents);
   Result<void> resize_images(std::vector<Tensor>& inputs);
@@ -52,6 +54,7 @@ class Inputs {
   Diagnostics& warnings_;
   std::map<std::string, std::string> symbols_;  // by the file's name for them
   std::set<std::string> taken_;
+  std::set<std::string> nameless_;  // symbols of extents that the file does not call anything
   bool told_of_unknown_ = false;
   std::map<std::string, std::string> forced_by_;  // symbol -> input, for E233
 };
@@ -109,6 +112,7 @@ Result<Dim> Inputs::extent(const ValueSpec& input, size_t k) {
                                 place_of(input)));
   }
   const std::string symbol = symbol_for(k == 0 ? "batch" : fmt::format("{}_dim{}", input.name, k));
+  nameless_.insert(symbol);
   // Who writes 0 may mean an empty tensor, until told otherwise.
   if (dim.kind == DimSpec::Kind::kValue && dim.value == 0) graph_.defaults.try_emplace(symbol, 0);
   return Dim::symbol(symbol);
@@ -153,33 +157,6 @@ std::optional<std::string> as_symbol(const Dim& dim) {
   return *names.begin();
 }
 
-std::string lower_case(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
-bool is_called_batch(std::string_view symbol) {
-  const std::string name = lower_case(symbol);
-  return name.find("batch") != name.npos || name == "bs" || name == "bsz";
-}
-
-// What is also called so where nothing else can be: [T, N, C], as PyTorch's documentation of
-// recurrent layers has it.
-bool may_be_batch(std::string_view symbol) {
-  const std::string name = lower_case(symbol);
-  return name == "n" || name == "b";
-}
-
-bool is_called_sequence(std::string_view symbol) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "t", "s", "l", "time", "times", "steps", "length", "frames", "tokens"};
-  const std::string name = lower_case(symbol);
-  return name.find("seq") != name.npos || name.find("time") != name.npos || among(name, kNames);
-}
-
 // The first extent of the first input that has a symbol there; matrices before vectors.
 std::optional<std::string> first_extent(const std::vector<Tensor>& inputs) {
   for (const size_t least_rank : {size_t{2}, size_t{1}}) {
@@ -210,12 +187,43 @@ void Inputs::choose_batch(std::vector<Tensor>& inputs) {
   if (!named && first && is_called_sequence(*first)) named = extent_called(inputs, may_be_batch);
   if (!named && !first) return free_baked_batch(inputs);
   graph_.batch_symbol = named ? *named : *first;
+  if (!named) tell_of_another(inputs);
   if (!named || !first) return;
   warnings_.push_back(
       warning("W214",
               fmt::format("the batch is '{}', by its name; '{}', which comes first, is a length",
                           *named, *first),
               {}, "export with the batch as the first extent, or under another name"));
+}
+
+bool Inputs::is_nameless(const std::string& symbol) const {
+  return nameless_.contains(symbol) || is_numbered(symbol);
+}
+
+// Where neither has a name, the second extent of that input may be the batch, and the first of
+// another input.
+void Inputs::tell_of_another(const std::vector<Tensor>& inputs) {
+  const std::string& batch = graph_.batch_symbol;
+  if (!is_nameless(batch)) return;
+  bool found = false;  // the input whose first extent it is
+  for (const Tensor& input : inputs) {
+    const Shape& shape = *input.shape;
+    if (shape.size() < 2) continue;
+    const bool comes_first = shape.front() == Dim::symbol(batch);
+    if (comes_first && std::exchange(found, true)) continue;
+    const auto other = as_symbol(shape[comes_first ? 1 : 0]);
+    if (!other || *other == batch || !is_nameless(*other)) continue;
+    warnings_.push_back(warning(
+        "W214",
+        fmt::format(
+            "the batch is '{}', which comes first; '{}' of input '{}' has no name either, and "
+            "may be the batch too",
+            batch, *other, shortened(input.name)),
+        {},
+        "give these extents names in the export; " + setting_entry("dim", *other, "N") +
+            " sets the other"));
+    return;
+  }
 }
 
 void Inputs::free_baked_batch(std::vector<Tensor>& inputs) {

@@ -201,6 +201,11 @@ def known(flags: Mapping[str, Any]) -> Mapping[str, Any]:
     return flags
 
 
+def defaults() -> dict[str, Any]:
+    """Keywords that hold where none are given, as texts: of PLIMSOLL_* and plimsoll.yaml."""
+    return {flag.replace("-", "_"): text for flag, text in _plimsoll.defaults()}
+
+
 def command() -> str:
     """Where the wheel put the command."""
     return os.path.join(sysconfig.get_path("scripts"), "plimsoll")

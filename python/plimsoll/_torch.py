@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._answers import Estimate, MaxBatch
-from ._command import Diagnostic, InputError, PlimsollWarning, UsageError, texts_of
+from ._command import Diagnostic, InputError, PlimsollWarning, UsageError, defaults, texts_of
 from ._construction import built_on_meta
 from ._folder import folder_of
 from ._record import Dims, Recorder, StepModel, arguments_of, axes_of, base_of, import_all, why_no_record
@@ -74,10 +74,13 @@ class TorchModel:
             from ._module_step import beyond
 
             one_by_one = [{name: value} for name, values in (swept or {}).items() for value in values]
-            other = next(filter(None, map(beyond, [given, *one_by_one])), "")
+            own = defaults()
+            other = next(filter(None, map(beyond, [{**own, **_said(given)}, *one_by_one])), "")
             if not other:
                 return os.fspath(self._recorded(given)), dict(given)
             said = f"{other}= is no step that from_torch records"
+            if other in own and not any(other in one for one in (_said(given), swept or {})):
+                said = f"{other}={own[other]}, of plimsoll.yaml or the environment, is no step that from_torch records"
             if self._via == "record":
                 raise UsageError([Diagnostic("E293", "error", said, help="give from_step a step that does it, or from_torch via='onnx'")])
             warnings.warn(f"{said}: the module's graph answers, by torch.export", PlimsollWarning, stacklevel=4)
@@ -121,6 +124,7 @@ class TorchModel:
     def _recorder(self, settings: Mapping[str, Any]) -> _ModuleRecorder:
         from ._module_step import OF_THE_STEP, ModuleStep, arguments_for
 
+        settings = {**defaults(), **_said(settings)}
         texts = {name: texts_of(name, settings[name]) for name in sorted(OF_THE_STEP) if settings.get(name) not in (None, False)}
         key = json.dumps(texts)
         if key not in self._recorders:
@@ -153,6 +157,11 @@ class TorchModel:
             self._graph = Path(self._folder) / "model.onnx"
             ir.save(model, self._graph)
         return self._graph
+
+
+def _said(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Of those, what was given: None is not."""
+    return {name: value for name, value in keywords.items() if value is not None}
 
 
 def _by_place(module: torch.nn.Module, arguments: Any, dynamic: Mapping[str | int, Dims] | None) -> Mapping[str | int, Dims] | None:

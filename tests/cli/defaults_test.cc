@@ -122,6 +122,25 @@ TEST_CASE("cli: defaults hold in every verb; a plan and flags win over them") {
   CHECK(run_plimsoll({"max-batch", "builtin:mlp", "--max", "8"}, here).status == 0);
 }
 
+TEST_CASE("cli: a default that a recorded step does not follow is named") {
+  if (skipped()) return;
+  const std::string step =
+      std::string(PLIMSOLL_SOURCE_DIR) + "/tests/golden/steps/losses_inside.plimsoll.json.gz";
+  const auto with = [&](const std::string& text) {
+    const Scratch scratch;
+    scratch.write("plimsoll.yaml", text);
+    return run_plimsoll({"estimate", step, "--gpu", "l4"}, {.folder = scratch.path("")});
+  };
+  for (const std::string name : {"precision", "optimizer", "accumulate"}) {
+    const Ran ran = with(name + (name == "precision"   ? ": bf16\n"
+                                 : name == "optimizer" ? ": adamw\n"
+                                                       : ": 4\n"));
+    CAPTURE(ran.err);
+    CHECK(says(ran, "--" + name + ", a default of this project, has no effect: the recorded step"));
+  }
+  CHECK_FALSE(says(with("reserve: 1GiB\n"), "W516"));
+}
+
 TEST_CASE("cli: check tells good files from bad ones, with their kind and place") {
   if (skipped()) return;
   const Ran good = run_plimsoll({"check", kPerceptron, kExamples + "sweep.yaml",

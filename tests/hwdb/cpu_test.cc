@@ -53,4 +53,28 @@ TEST_CASE("a thread's speed is its clock times what its core does in a clock") {
   }
 }
 
+// By Intel's, AMD's and PassMark's pages; a W-2275's is without Turbo Boost Max.
+TEST_CASE("a processor's clock has a source, or is assumed") {
+  struct Known {
+    const char* cpu;
+    double clock, per_clock;
+  };
+  for (const Known& known : {Known{"Xeon W-2275", 4.6, 1},
+                             {"Xeon Platinum 8275CL", 3.9, 1},
+                             {"EPYC 7763", 3.5, 1.27},
+                             {"Threadripper 7980X", 5.1, 1.44}}) {
+    CAPTURE(known.cpu);
+    const auto cpu = find_cpu(Hwdb(), known.cpu);
+    REQUIRE(cpu);
+    CHECK_FALSE(cpu->assumed);
+    CHECK(cpu->single_thread == doctest::Approx(known.clock / 3.7 * known.per_clock));
+  }
+  for (const char* cloud : {"Xeon Platinum 8488C", "EPYC 7V12", "EPYC 9655"}) {
+    CAPTURE(cloud);
+    const auto cpu = find_cpu(Hwdb(), cloud);
+    REQUIRE(cpu);
+    CHECK(cpu->assumed);
+  }
+}
+
 }  // namespace plimsoll

@@ -290,6 +290,19 @@ class Records(Ways, unittest.TestCase):
         self.assertEqual((net[0].weight.dtype, net[0].weight.requires_grad), (torch.float32, True))
         self.assertTrue(torch.equal(net[0].weight, weight))
 
+    def test_is_recorded_for_the_defaults_of_a_project(self):
+        model = self.model(self.net(), (torch.randn(2, 64),))
+        for name, value in (("precision", "fp16"), ("optimizer", "adamw"), ("accumulate", "4")):
+            wanted = answer(model, batch=8, **{name: value})
+            self.assertNotEqual(wanted, answer(model, batch=8))
+            with mock.patch.dict(os.environ, {"PLIMSOLL_" + name.upper(): value}), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertEqual(answer(model, batch=8), wanted, name)
+        with mock.patch.dict(os.environ, {"PLIMSOLL_PRECISION": "fp16"}):  # a keyword wins
+            self.assertEqual(answer(model, batch=8, precision="fp32"), answer(self.model(self.net(), (torch.randn(2, 64),)), batch=8, precision="fp32"))
+        with mock.patch.dict(os.environ, {"PLIMSOLL_GPUS": "4"}), self.assertRaisesRegex(plimsoll.UsageError, "gpus=4, of plimsoll.yaml or the environment"):
+            model.estimate(gpu="t4", batch=8)
+
     def test_what_no_step_of_ours_does(self):
         with self.assertRaisesRegex(plimsoll.UsageError, "gpus= is no step") as caught:
             self.model(self.net(), (torch.randn(2, 64),)).estimate(gpu="t4", gpus=4)

@@ -7,6 +7,7 @@
 
 #include "estimator/answer/on_host.h"
 #include "estimator/app/cli/command.h"
+#include "estimator/app/cli/defaults.h"
 #include "estimator/app/cli/interrupt.h"
 #include "estimator/app/cli/messages.h"
 #include "estimator/app/cli/open_database.h"
@@ -157,6 +158,14 @@ Said run(const std::vector<std::string>& arguments, Spelling spelling) {
     said.output = std::move(listener.output);
     return said;
   });
+}
+
+Flags defaults() {
+  Flags flags;
+  const auto all = cli::with_defaults({});
+  if (!all) return flags;
+  for (const auto& [row, text, by_default] : all->flags.all()) flags.emplace_back(row->name, text);
+  return flags;
 }
 
 std::string version() { return std::string(kVersion); }

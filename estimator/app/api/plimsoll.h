@@ -7,7 +7,8 @@
 //   if (answer.status == 0) show(answer.device_bytes, answer.step_ns);  // it fits
 //
 // Needs C++17 and nothing but the standard library. Everything may be called from many threads.
-// Nothing is printed; but for run(), no program is started, no variable of the environment read.
+// Nothing is printed; but for run(), no program is started; but for run() and defaults(), no
+// variable of the environment read.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +77,10 @@ enum class Spelling { kFlags, kKeywords };
 // what it does on the command line, the files that it names, plimsoll.yaml, PLIMSOLL_GPU and
 // `local` included. SIGINT is noted while it runs, and ends a sweep: then its status is 130.
 Said run(const std::vector<std::string>& arguments, Spelling spelling = Spelling::kFlags);
+
+// The flags that run() takes here where none are given: of PLIMSOLL_* and ./plimsoll.yaml. Those
+// that cannot be read are none: run() says why.
+Flags defaults();
 
 // "0.1.0".
 std::string version();

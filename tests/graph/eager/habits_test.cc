@@ -111,6 +111,21 @@ TEST_CASE("habits: a gradient that stays is written in place") {
   CHECK(largest_temporary(true) == 2 * 1000);
 }
 
+// torch 2.15: result_type() of a half tensor and a float one.
+TEST_CASE("a number on the device widens no tensor, only other numbers and integers") {
+  HabitBench b{Policy{}};
+  const auto type_with = [&](DType type, const Shape& sizes, const Shape& other) {
+    const Value x = b.machine.resident(type, sizes, Role::kInput);
+    const Value y = b.parameter(other);
+    return mul(b.machine, x, y).dtype();
+  };
+  CHECK(type_with(DType::kFloat16, {4, 8}, {}) == DType::kFloat16);
+  CHECK(type_with(DType::kBFloat16, {4}, {}) == DType::kBFloat16);
+  CHECK(type_with(DType::kFloat16, {4, 8}, {1}) == DType::kFloat32);
+  CHECK(type_with(DType::kFloat16, {}, {}) == DType::kFloat32);
+  CHECK(type_with(DType::kInt64, {4, 8}, {}) == DType::kFloat32);
+}
+
 // torch 2.15: NativeGroupNormBackward0._saved_input is the given view, whatever its strides.
 TEST_CASE("group norm keeps a map as it lies, and of a part the whole") {
   const auto kept = [](const std::vector<size_t>& order, const Shape& sizes) {

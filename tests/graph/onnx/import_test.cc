@@ -79,6 +79,25 @@ TEST_CASE("a number that a module trains is a parameter, whatever it holds now")
   CHECK(known("tf2onnx", "logit_scale"));
 }
 
+TEST_CASE("a value that PyTorch's exporter called as a weight is refused with what helps") {
+  const auto refused = [](const std::string& producer, std::string_view name) {
+    GraphParts parts = small_graph();
+    parts.initializers = {tensor(name, 1, {}).text(9, {"\0\0\x80\x3f", 4})};
+    parts.nodes = {node("Transpose", {"x"}, {name}, {}, "turn"), node("Exp", {name}, {"y"})};
+    Proto file = model(graph_of(parts));
+    file.text(2, producer);
+    return refusal(file);
+  };
+  for (const char* name : {"t", "mul", "module.scale"}) {
+    const Diagnostic d = refused("pytorch", name);
+    CHECK(d.code == "E222");
+    CHECK(d.message ==
+          std::string("'") + name + "' is a weight and given again: by node 0 'turn' (Transpose)");
+    CHECK(d.help.find("optimize=True") != std::string::npos);
+  }
+  CHECK(refused("tf2onnx", "t").help.empty());
+}
+
 TEST_CASE("a graph of other domains' operators alone needs none of ONNX's own") {
   const auto file = [](std::string_view domain) {
     GraphParts parts = small_graph();

@@ -53,6 +53,28 @@ TEST_CASE("an extent's name says more than its place, which is said") {
   CHECK(batch_of({value("x", {"sequence", 8})}, "") == "sequence");
 }
 
+TEST_CASE("of extents without names the first is the batch, and it is said where another may be") {
+  const auto told = [](const std::vector<Proto>& inputs) {
+    Diagnostics warnings;
+    const Graph graph = with_inputs(inputs, {}, &warnings);
+    std::string text = graph.batch_symbol;
+    for (const Diagnostic& d : warnings) text += ", " + d.code + " " + d.message;
+    return text;
+  };
+  CHECK(told({value("x", {"s0", "s1", 8})}) ==
+        "s0, W214 the batch is 's0', which comes first; 's1' of input 'x' has no name either, "
+        "and may be the batch too");
+  CHECK(told({value("x", {"unk__6", "unk__7"}, 7)}).find("'unk__7'") != std::string::npos);
+  CHECK(told({value("x", {"", ""})}).find("'x_dim1' of input 'x'") != std::string::npos);
+  CHECK(told({value("x", {"s0", 8}), value("v", {"s1", 8})}).find("'s1' of input 'v'") !=
+        std::string::npos);
+  // Who has a name, or one place alone, is no question; height and width come behind channels.
+  CHECK(told({value("x", {"batch", "s1"}, 7)}) == "batch");
+  CHECK(told({value("x", {"s0", "sequence"}, 7)}) == "s0");
+  CHECK(told({value("x", {"s0", 3, "s1", "s2"})}) == "s0");
+  CHECK(told({value("x", {"s0", 3}), value("z", {"s0", 3})}) == "s0");
+}
+
 TEST_CASE("products of names are products; other expressions are symbols of their own") {
   const Graph graph = with_inputs({value("x", {"2*s0", "s0 * s1"}), value("z", {"s0", "s1 + 1"})});
   CHECK(shape_text(graph, "x") == "f32[2*s0,s0*s1]");
