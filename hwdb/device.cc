@@ -10,6 +10,7 @@
 #include "graph/base/text.h"
 #include "hwdb/entry.h"
 #include "hwdb/lookup.h"
+#include "hwdb/power_limit.h"
 
 namespace plimsoll {
 namespace {
@@ -131,8 +132,6 @@ void read_device_fields(JsonObject& root, Device& device) {
   device.base_clock = figures.quantity<Hertz>("base_clock", kClock);
   device.boost_clock = figures.quantity<Hertz>("boost_clock", kClock);
   device.max_clock = figures.quantity<Hertz>("max_clock", kClock);
-  device.sustained_clock = device.boost_clock;
-  figures.take("sustained_clock", device.sustained_clock, kClock);
   device.l2 = figures.quantity<Bytes>("l2", {"64 KiB", "4 GiB"});
   device.shared_per_sm = figures.quantity<Bytes>("shared_per_sm", {"16 KiB", "4 MiB"});
   device.registers_per_sm = figures.integer("registers_per_sm", {.low = 8192, .high = 1 << 20});
@@ -147,6 +146,12 @@ void read_device_fields(JsonObject& root, Device& device) {
   device.nvlink_generation = figures.integer("nvlink_generation", {.low = 0, .high = 20});
   device.nvlink_links = figures.integer("nvlink_links", {.low = 0, .high = 256});
   device.tdp = figures.quantity<Watts>("tdp", {"5 W", "10 kW"});
+  const double share = sustained_share({.architecture = device.architecture,
+                                        .tdp = device.tdp,
+                                        .sms = static_cast<double>(device.sms),
+                                        .boost_clock = device.boost_clock});
+  device.sustained_clock = device.boost_clock * share;
+  figures.take("sustained_clock", device.sustained_clock, kClock);
   read_peaks(root, device, !toy);
   read_mig(root, device);
   warn_decimal(root, device);

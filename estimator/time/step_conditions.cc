@@ -103,9 +103,10 @@ int64_t replicated_arrays(const Step& step) {
   return count(Role::kParameter) + count(Role::kBuffer) * 3 / 2;
 }
 
-// Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
-// NeuSight's transformers take twice as long as predicted on the P4 (75 W) and T4 (70 W).
-constexpr double kSustains = 80;
+// A card that lowers its clock may not, or may do so twice as much.
+double clock_error(const Device& device) {
+  return std::log(device.boost_clock / device.sustained_clock);
+}
 
 }  // namespace
 
@@ -264,7 +265,8 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
   add(evidence.of_most() == Evidence::kOther, e.transferred);
   add(is_half(*r.precision), e.half);
   add(r.precision->storage == DType::kFloat64, e.fp64);
-  add(!dispatch || platform.device.tdp.value < kSustains, e.assumed);
+  add(!dispatch, e.assumed);
+  add(true, clock_error(platform.device));
   const bool known_host = platform.host.id != kUnknownHost;
   const bool fitted = dispatch && !dispatch->reference;
   const double host = fitted ? e.host : platform.host.single_thread ? e.rated_host : e.unknown_host;
