@@ -58,6 +58,7 @@ GraphReplay replay_of(const Recipe& recipe, const Version& cuda, double call) {
 LoaderHabits loader_habits(const Platform& platform, const std::optional<Dispatch>& dispatch,
                            const ProgramRequest& program) {
   const LoaderKind kind = loader_of(program);
+  if (kind == LoaderKind::kFiles) return {.from_files = true};
   if (!dispatch || !dispatch->loader || kind == LoaderKind::kNone) return {};
   const Loader& loader = *dispatch->loader;
   int64_t processes = program.workers.value_or(0);
@@ -155,6 +156,9 @@ std::string host_basis(const Platform& platform, const DispatchBehaviour& behavi
   if (kind == LoaderKind::kNone)
     return text + fmt::format("; data loading is not included; add it with {} or {}",
                               setting("workers", "N"), setting("loader"));
+  if (kind == LoaderKind::kFiles)
+    return text +
+           "; how long files take to be read and decoded is unknown: only the range includes it";
   if (!dispatch || !dispatch->loader)
     return text +
            fmt::format("; the loading time of {} is unknown, so data loading is not included",
@@ -274,7 +278,8 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
           .host = host,
           .loader = e.loader,
           .copy = known_host ? e.copy : e.unknown_copy,
-          .exchange = e.exchange};
+          .exchange = e.exchange,
+          .files = e.files};
 }
 
 double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices) {

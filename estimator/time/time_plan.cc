@@ -262,8 +262,9 @@ TimePlan plan_time(const TimeQuestion& of) {
         fmt::format("host: {:.1f} ms of the step in layers that run there, by their host_ns",
                     host_stages * 1e3));
   plan.estimate = estimate_of(step, input, platform);
+  const LoaderHabits& loader = input.habits.loader;
   plan.estimate.loader =
-      name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
+      name(loader.counted() || loader.from_files ? loader_of(program) : LoaderKind::kNone);
   TimeEstimate& t = plan.estimate;
   const int64_t replicas = model.recipe.parallel.mesh.replicas();
   t.samples_per_second = samples_per_second(model, binding, replicas, step.seconds);
