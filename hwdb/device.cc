@@ -12,6 +12,7 @@
 #include "hwdb/entry.h"
 #include "hwdb/file_figures.h"
 #include "hwdb/lookup.h"
+#include "hwdb/power_limit.h"
 
 namespace plimsoll {
 namespace {
@@ -138,6 +139,14 @@ void require_some(JsonObject& root, const Device& device) {
   }
 }
 
+// Where the file gives none.
+Hertz sustained_by_power(const Device& device) {
+  return device.boost_clock * sustained_share({.architecture = device.architecture,
+                                               .tdp = device.tdp,
+                                               .sms = static_cast<double>(device.sms),
+                                               .boost_clock = device.boost_clock});
+}
+
 void describe_processors(FileFigures& figures, Device& device) {
   figures("name", device.name, {.meaning = "as it is sold"});
   figures("architecture", device.architecture, {.words = kArchitectures});
@@ -152,10 +161,10 @@ void describe_processors(FileFigures& figures, Device& device) {
   figures.quantity<Hertz>("boost_clock", device.boost_clock, kClock);
   figures.quantity<Hertz>("max_clock", device.max_clock, kClock,
                           {.meaning = "the highest that the card reaches"});
-  device.sustained_clock = device.boost_clock;
   figures.quantity<Hertz>("sustained_clock", device.sustained_clock, kClock,
                           {.meaning = "what the power limit leaves to seconds of compute-bound "
-                                      "work; the boost clock where not given",
+                                      "work; where not given, from the power and the clock of "
+                                      "other cards of the architecture",
                            .absent_where = false});
 }
 
@@ -242,6 +251,7 @@ Result<Device> read_device(std::string_view text, std::string_view file, std::st
   return read_entry<Device>(kSchema, text, file, stem, [](JsonObject& root, Device& device) {
     auto read = read_described<DeviceFile>(root);
     device = std::move(read.device);
+    if (device.sustained_clock == Hertz()) device.sustained_clock = sustained_by_power(device);
     warn_decimal(root, device);
     if (read.toy) require_some(root, device);
   });

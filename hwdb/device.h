@@ -57,7 +57,8 @@ struct Device {
   int64_t cuda_cores = 0;  // of the whole device
   Hertz base_clock, boost_clock;
   Hertz max_clock;  // what the card can really reach: the bound of "faster than light"
-  // What the power limit leaves to seconds of compute-bound work; the boost clock where not known.
+  // What the power limit leaves to seconds of compute-bound work; by the rule of power_limit.h
+  // where nobody measured it.
   Hertz sustained_clock;
   Bytes l2, shared_per_sm;
   int64_t registers_per_sm = 0;  // 32-bit

@@ -122,6 +122,7 @@ std::string_view name(LoaderKind kind) { return kLoaders[static_cast<size_t>(kin
 Seconds Loader::per_sample(LoaderKind kind) const {
   switch (kind) {
     case LoaderKind::kNone:
+    case LoaderKind::kFiles:
       return {};
     case LoaderKind::kMemory:
       return memory;

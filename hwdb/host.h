@@ -29,17 +29,18 @@ enum class LoaderKind : uint8_t {
   kMemory,     // tensors in memory, collated
   kConvert,    // images in memory, made tensors
   kTransform,  // ... and normalised
+  kFiles,      // read and decoded on the host, which takes nobody knows how long
 };
-inline constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert",
-                                                             "transform"};
-std::string_view name(LoaderKind kind);  // "none", "memory", "convert", "transform"
+inline constexpr std::array<std::string_view, 5> kLoaders = {"none", "memory", "convert",
+                                                             "transform", "files"};
+std::string_view name(LoaderKind kind);  // as in kLoaders
 
 // Of one sample, in one thread of the reference machine.
 struct Loader {
   Seconds memory, convert, transform;
   bool beside = false;  // threads of the framework load while the step runs
 
-  Seconds per_sample(LoaderKind kind) const;
+  Seconds per_sample(LoaderKind kind) const;  // 0 where it is not known
 };
 
 struct Dispatch {

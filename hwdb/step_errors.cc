@@ -26,6 +26,7 @@ constexpr Term kTerms[] = {
     {"rated_host", &StepErrors::rated_host},
     {"unknown_host", &StepErrors::unknown_host},
     {"loader", &StepErrors::loader},
+    {"files", &StepErrors::files},
     {"unknown_copy", &StepErrors::unknown_copy},
     {"exchange", &StepErrors::exchange},
     {"all_reduce", &StepErrors::all_reduce},

@@ -25,9 +25,13 @@ struct StepErrors {
   // its row was fitted, of one whose single thread is rated, of one that nobody named.
   double host = 0, rated_host = 0, unknown_host = 0;
   double loader = 0;  // the same of the loader's seconds per sample
-  // Times the share of the step that the copy of the batch and the exchange take; unknown_copy on
-  // a machine of which nothing is known.
-  double copy = 0, exchange = 0, unknown_copy = 0;
+  // Upwards alone: of a step whose batches the host reads from files and decodes, which is not in
+  // its seconds.
+  double files = 0;
+  // Times the share of the step that the copy of the batch takes; unknown_copy on a machine of
+  // which nothing is known.
+  double copy = 0, unknown_copy = 0;
+  double exchange = 0;  // as host, of the exchange's seconds
 
   // Of one collective or one layer by itself.
   double all_reduce = 0, layer = 0;

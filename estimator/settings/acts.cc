@@ -91,6 +91,7 @@ bool knows_loading(const SettingScope& s) {
 bool of_this_card(const SettingScope& s) { return s.platform.machine.has_value(); }
 
 bool knows_loader(const SettingScope& s) {
+  if (s.request.loader == LoaderKind::kFiles) return true;  // the range is wider by it
   const FrameworkProfile& f = s.platform.framework;
   const Dispatch* dispatch = s.platform.host.find(f.framework, f.asked);
   return dispatch && dispatch->loader;

@@ -16,8 +16,6 @@ namespace {
 
 using Type = SettingValue::Type;
 
-constexpr std::array<std::string_view, 4> kLoaders = {"none", "memory", "convert", "transform"};
-
 // Of one machine, while a request counts those of all (to_request() multiplies).
 constexpr SettingValue gpu_count() {
   SettingValue value = count_value<&Request::gpu_count>(1, 65536);
@@ -128,8 +126,9 @@ constexpr SettingRow kRunRows[] = {
      .axis = SweepAxis::kNone},
     {.name = "loader",
      .group = kRunGroup,
-     .help = "work per sample: none, memory, convert or transform",
+     .help = "work per sample: none, memory, convert, transform or files",
      .value = loader(),
+     .record = {.name = "loader"},
      .acts = {knows_loader, "the loading time of this framework is unknown"}},
     {.name = "epochs",
      .group = kRunGroup,

@@ -128,7 +128,7 @@ ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
 }
 
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes) {
+                        std::span<const double> work, const ExchangeByAxis& axes, double slower) {
   std::array<Queue, kAxisCount> queues;
   double waited = 0;
   std::vector<double> ends;  // by collective, of what is issued
@@ -139,7 +139,7 @@ double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePo
       for (Queue& queue : queues) queue.go_on(kBeside * work[i]);
     }
     if (!point.awaited) {
-      queues[axis].issued += seconds_of(point, scheme, axes[axis]);
+      queues[axis].issued += slower * seconds_of(point, scheme, axes[axis]);
       ends.resize(std::max(ends.size(), point.collective + 1));
       ends[point.collective] = queues[axis].issued;
       continue;

@@ -89,8 +89,10 @@ struct ExchangePoint {
 
 // Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work
 // before point i and behind the one before. Collectives along one axis run one after the other,
-// beside that work and beside those along other axes, as if links were their own.
+// beside that work and beside those along other axes, as if links were their own. `slower`: times
+// as long as the rates say.
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes);
+                        std::span<const double> work, const ExchangeByAxis& axes,
+                        double slower = 1);
 
 }  // namespace plimsoll

@@ -58,6 +58,7 @@ GraphReplay replay_of(const Recipe& recipe, const Version& cuda, double call) {
 LoaderHabits loader_habits(const Platform& platform, const std::optional<Dispatch>& dispatch,
                            const ProgramRequest& program) {
   const LoaderKind kind = loader_of(program);
+  if (kind == LoaderKind::kFiles) return {.from_files = true};
   if (!dispatch || !dispatch->loader || kind == LoaderKind::kNone) return {};
   const Loader& loader = *dispatch->loader;
   int64_t processes = program.workers.value_or(0);
@@ -103,9 +104,10 @@ int64_t replicated_arrays(const Step& step) {
   return count(Role::kParameter) + count(Role::kBuffer) * 3 / 2;
 }
 
-// Watts below which a card lowers its clock under the load of a step, by how much nobody measured:
-// NeuSight's transformers take twice as long as predicted on the P4 (75 W) and T4 (70 W).
-constexpr double kSustains = 80;
+// A card that lowers its clock may not, or may do so twice as much.
+double clock_error(const Device& device) {
+  return std::log(device.boost_clock / device.sustained_clock);
+}
 
 }  // namespace
 
@@ -154,6 +156,9 @@ std::string host_basis(const Platform& platform, const DispatchBehaviour& behavi
   if (kind == LoaderKind::kNone)
     return text + fmt::format("; data loading is not included; add it with {} or {}",
                               setting("workers", "N"), setting("loader"));
+  if (kind == LoaderKind::kFiles)
+    return text +
+           "; how long files take to be read and decoded is unknown: only the range includes it";
   if (!dispatch || !dispatch->loader)
     return text +
            fmt::format("; the loading time of {} is unknown, so data loading is not included",
@@ -264,7 +269,8 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
   add(evidence.of_most() == Evidence::kOther, e.transferred);
   add(is_half(*r.precision), e.half);
   add(r.precision->storage == DType::kFloat64, e.fp64);
-  add(!dispatch || platform.device.tdp.value < kSustains, e.assumed);
+  add(!dispatch, e.assumed);
+  add(true, clock_error(platform.device));
   const bool known_host = platform.host.id != kUnknownHost;
   const bool fitted = dispatch && !dispatch->reference;
   const double host = fitted ? e.host : platform.host.single_thread ? e.rated_host : e.unknown_host;
@@ -272,7 +278,8 @@ StepRange step_errors(const CompiledModel& model, const Platform& platform,
           .host = host,
           .loader = e.loader,
           .copy = known_host ? e.copy : e.unknown_copy,
-          .exchange = e.exchange};
+          .exchange = e.exchange,
+          .files = e.files};
 }
 
 double samples_per_step(const CompiledModel& model, const Binding& binding, int64_t devices) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "estimator/kernels/unrolled.h"
@@ -68,23 +69,36 @@ double seconds_of(const StepTime& step, const StepTimeInput& input, double host,
   return alone + wait_for_loader(input.habits.loader, input, alone, loader);
 }
 
-// Kernels' errors and the step's own, added in squares of logarithms. `below` and `above`: seconds
-// by which the device's work may be shorter or longer.
-void set_range(double below, double above, const StepTimeInput& input, StepTime& step) {
+// What the step waits for of an exchange that takes `slower` times as long; `work`: seconds of the
+// devices between its points.
+double waited(const StepTimeInput& input, std::span<const double> work, double slower) {
+  if (input.devices == 1) return 0;
+  return exposed_exchange(*input.scheme, input.exchange, work, input.axes, slower);
+}
+
+// By how much the kernels' errors may make the device's work shorter or longer, seconds.
+struct KernelSpread {
+  double below = 0, above = 0;
+};
+
+// Kernels' errors and the step's own, added in squares of logarithms.
+void set_range(const KernelSpread& kernels, std::span<const double> work,
+               const StepTimeInput& input, StepTime& step) {
   if (step.seconds <= 0) return;
   const StepRange& errors = input.errors;
-  const auto part = [&](double error, double seconds) { return error * seconds / step.seconds; };
-  const double own = std::hypot(errors.step, part(errors.copy, step.input_copy),
-                                part(errors.exchange, step.communication));
+  const double own = std::hypot(errors.step, errors.copy * step.input_copy / step.seconds);
   const auto again = [&](double side) {
     const double host = seconds_of(step, input, std::exp(side * errors.host), 1);
     const double loader = seconds_of(step, input, 1, std::exp(side * errors.loader));
-    return std::hypot(std::log(host / step.seconds), std::log(loader / step.seconds));
+    const double more = waited(input, work, std::exp(side * errors.exchange)) - step.communication;
+    return std::hypot(std::log(host / step.seconds), std::log(loader / step.seconds),
+                      std::log1p(more / step.seconds));
   };
-  const double left = std::max(1e-3, 1 - below / step.seconds);
-  const double right = std::log1p(above / step.seconds);
+  const double left = std::max(1e-3, 1 - kernels.below / step.seconds);
+  const double right = std::log1p(kernels.above / step.seconds);
+  const double files = input.habits.loader.from_files ? errors.files : 0;
   step.low = step.seconds * std::exp(-std::hypot(own, again(-1), std::log(left)));
-  step.high = step.seconds * std::exp(std::hypot(own, again(1), right));
+  step.high = step.seconds * std::exp(std::hypot(std::hypot(own, files), again(1), right));
 }
 
 // torch/nn/parallel/data_parallel.py: one process brings a batch for each device, makes a replica
@@ -99,14 +113,6 @@ void feed_devices(const StepTimeInput& input, double forward, StepTime& step) {
   step.host = step.parts[0].host + after;
   step.fixed += devices * static_cast<double>(input.replicated_arrays) * input.habits.per_replica;
   step.input_copy *= devices;
-}
-
-// Exchange of a step on several devices; `work`: seconds of these between its points.
-void add_exchange(const StepTimeInput& input, std::vector<double> work, StepTime& step) {
-  // Where the host holds the devices up, they come by their points later.
-  const double slower = step.gpu > 0 ? busy_seconds(step, 1) / step.gpu : 1;
-  for (double& seconds : work) seconds *= slower;
-  step.communication = exposed_exchange(*input.scheme, input.exchange, work, input.axes);
 }
 
 // Of one kernel, seconds of the host.
@@ -161,12 +167,13 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
     step.input_copy = std::max(0.0, copy - beside);
   }
   step.parts[0] = {step.gpu, step.host};
-  if (around.devices > 1) {
-    std::vector<double> work;
-    for (const OrderlessSum& sum : stretches_) work.push_back(sum.value());
-    if (around.scheme->one_process) feed_devices(around, forward_.value(), step);
-    add_exchange(around, std::move(work), step);
-  }
+  if (around.devices > 1 && around.scheme->one_process)
+    feed_devices(around, forward_.value(), step);
+  // Where the host holds the devices up, they come by the points of their exchange later.
+  const double held_up = step.gpu > 0 ? busy_seconds(step, 1) / step.gpu : 1;
+  std::vector<double> work;
+  for (const OrderlessSum& sum : stretches_) work.push_back(sum.value() * held_up);
+  step.communication = waited(around, work, 1);
   const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
   step.bubble = around.bubble * (device_or_host(passes, step.host) + step.communication);
   step.seconds = seconds_of(step, around, 1, 1);
@@ -179,8 +186,9 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   const auto spread = [](double linear, double squares) {
     return kCommonError * linear + (1 - kCommonError) * std::sqrt(squares);
   };
-  set_range(spread(low_.value(), low_squares_.value()),
-            spread(high_.value(), high_squares_.value()), around, step);
+  set_range({.below = spread(low_.value(), low_squares_.value()),
+             .above = spread(high_.value(), high_squares_.value())},
+            work, around, step);
   step.gpu_busy = step.seconds > 0 ? step.gpu / step.seconds : 0;
   return step;
 }

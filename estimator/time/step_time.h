@@ -40,9 +40,10 @@ struct CountedKernel {
 
 // A batch on its way from the data set into memory, in the host's time.
 struct LoaderHabits {
-  double per_sample = 0;  // seconds; 0: no loader is counted
-  int64_t processes = 0;  // 0: the process that launches loads too
-  bool beside = false;    // threads of its own: as one process
+  double per_sample = 0;    // seconds; 0: no loader is counted
+  int64_t processes = 0;    // 0: the process that launches loads too
+  bool beside = false;      // threads of its own: as one process
+  bool from_files = false;  // read and decoded, which is not counted
   bool counted() const { return per_sample > 0; }
 };
 
@@ -69,12 +70,12 @@ struct StepHabits {
 };
 
 // What of hwdb's StepErrors applies to a step: half widths of |ln(measured / predicted)| that hold
-// 90 of 100 steps; copy and exchange times their share of it. By `host` and `loader` the host's
-// seconds are multiplied and divided, and the step is priced again: one that is priced too fast to
-// matter may matter.
+// 90 of 100 steps; copy times its share of it. By `host`, `loader` and `exchange` their seconds are
+// multiplied and divided, and the step is priced again: one that is priced too fast to matter may
+// matter. `files` widens upwards alone, the range of a step whose batches are read from files.
 struct StepRange {
   double step = 0;
-  double host = 0, loader = 0, copy = 0, exchange = 0;
+  double host = 0, loader = 0, copy = 0, exchange = 0, files = 0;
 };
 
 struct StepTimeInput {

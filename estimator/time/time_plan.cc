@@ -265,7 +265,8 @@ std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
     t.basis.push_back(
         fmt::format("host: {:.1f} ms of the step in layers that run there, by their host_ns",
                     host_stages * 1e3));
-  t.loader = name(input.habits.loader.counted() ? loader_of(program) : LoaderKind::kNone);
+  const LoaderHabits& loader = input.habits.loader;
+  t.loader = name(loader.counted() || loader.from_files ? loader_of(program) : LoaderKind::kNone);
   const int64_t replicas = model.recipe.parallel.mesh.replicas();
   t.samples_per_second = samples_per_second(model, binding, replicas, step.seconds);
   t.sample_unit = model.meta.sample_unit;

@@ -124,6 +124,7 @@ const MeasuredKey kKeys[] = {
     {"host", &R::host},
     {"cpu", &R::cpu},
     {"workers", &R::workers},
+    {"loader", &R::loader},
     {"meter", &R::meter},
     {"cudnn_benchmark", &R::cudnn_benchmark},
     {"input_gradient", &R::input_gradient},

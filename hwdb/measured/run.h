@@ -105,6 +105,7 @@ struct MeasuredRun {
   std::string host;                        // id of the machine around the GPU
   std::string cpu;                         // its processor, as hosts' aliases name it
   std::optional<int64_t> workers;          // as --workers: a loader is in the time
+  std::string loader;                      // as --loader
   std::string sequence;                    // the model's symbol that a one-number input sets
   std::optional<int64_t> sequence_length;  // "seq", or "sequence" as a number: tokens of each
   std::string meter;                       // "process", "tensors", "saved", "card", "every_step"

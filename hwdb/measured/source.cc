@@ -31,6 +31,7 @@ MeasuredCase read_case(JsonObject& object) {
   c.dtype = object.optional_string("dtype").value_or("");
   c.optimisation = object.optional_string("optimisation").value_or("");
   c.several_nodes = object.optional_bool("several_nodes");
+  c.gpus = object.optional_integer("gpus", kSamples);
   read_defaults(object, c.defaults);
   object.finish();
   return c;
@@ -85,7 +86,8 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
          (model.empty() || matches(model, run.model)) && meets(device, run.device) &&
          meets(mode, run.mode) && meets(dtype, run.dtype) &&
          meets(optimisation, run.optimisation) &&
-         (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1));
+         (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1)) &&
+         (!gpus || *gpus == run.n_gpus.value_or(1));
 }
 
 Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {

@@ -52,6 +52,7 @@ struct MeasuredCase {
   std::string model;               // "timm/*convnext*"
   std::string device, mode, dtype, optimisation;
   std::optional<bool> several_nodes;
+  std::optional<int64_t> gpus;  // in all
   MeasuredRun defaults;
 
   bool holds(const MeasuredRun& run) const;

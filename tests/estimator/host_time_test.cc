@@ -100,6 +100,21 @@ TEST_CASE("loader: PyTorch's own process adds to the step, processes of their ow
   CHECK(test::answer(request).time.loader == "none");
 }
 
+TEST_CASE("loader: what reading files takes is in the range, of any framework, and said") {
+  Request request = test::request("builtin:resnet18", "v100", 128);
+  for (const char* framework : {"pytorch", "caffe2"}) {
+    request.framework = framework;
+    request.loader = {};
+    const TimeEstimate ready = test::answer(request).time;
+    request.loader = LoaderKind::kFiles;
+    const TimeEstimate read = test::answer(request).time;
+    CHECK(read.loader == "files");
+    CHECK(read.step_ns == ready.step_ns);
+    CHECK(read.step_range_ns.low == ready.step_range_ns.low);
+    CHECK(read.step_range_ns.high > ready.step_range_ns.high);
+  }
+}
+
 TEST_CASE("loader: TensorFlow's threads load beside the step") {
   Request request = test::request("builtin:cnn-torres", "v100", 32);
   request.loader = LoaderKind::kConvert;

@@ -14,6 +14,7 @@ TEST_CASE("step errors: the database has each term, and none is a shrug") {
   CHECK(errors->all_reduce > 0);
   CHECK(errors->unknown_host > errors->host);
   CHECK(errors->unknown_copy > errors->copy);
+  CHECK(errors->files > errors->step);
 }
 
 TEST_CASE("step errors: a missing or misspelt term is refused") {

@@ -31,6 +31,10 @@ std::string in_columns(const std::string& first, const std::string& second, cons
 }
 
 // Of a run on the host where the host's memory, or all that the process takes, is not known.
+bool counts_loading(const TimeEstimate& t) {
+  return t.loader != name(LoaderKind::kNone) && t.loader != name(LoaderKind::kFiles);
+}
+
 std::string answer_unjudged(const Estimate& e, const Page& page) {
   return in_columns(fmt::format("NOT JUDGED   peak {} of tensors and process",
                                 human_bytes(e.memory.device_bytes)),
@@ -55,7 +59,7 @@ std::string answer(const Estimate& e, const Page& page) {
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
   // Without a loader it is the least that it takes: the line of the host says so.
-  const std::string_view least = e.time.loader == name(LoaderKind::kNone) ? "over " : "";
+  const std::string_view least = counts_loading(e.time) ? "" : "over ";
   const std::string length =
       e.time.run_ns     ? fmt::format(", whole run {}{}", least, human_time(*e.time.run_ns))
       : e.time.epoch_ns ? fmt::format(", epoch {}{}", least, human_time(*e.time.epoch_ns))
@@ -123,9 +127,10 @@ std::string timing(const Estimate& e, const Page& page) {
                                      : "");
   std::string host = escaped_format("Host {}: launches {}, step {}", t.host_id,
                                     human_time(t.host_ns), human_time(t.framework_ns));
-  if (t.loader != "none") host += fmt::format(", loader {}", human_time(t.loader_ns));
+  if (counts_loading(t)) host += fmt::format(", loader {}", human_time(t.loader_ns));
   if (t.input_copy_ns > 0) host += fmt::format(", input copy {}", human_time(t.input_copy_ns));
-  if (t.loader == "none") host += "; data loading is not included";
+  if (t.loader == name(LoaderKind::kNone)) host += "; data loading is not included";
+  if (t.loader == name(LoaderKind::kFiles)) host += "; reading of files widens the range only";
   std::string text = "\n" + wrapped(step, page, 6) + wrapped(host, page, 6);
   for (const LengthTime& l : t.lengths) {
     text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,

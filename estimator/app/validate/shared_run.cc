@@ -16,15 +16,25 @@ namespace {
 
 // What a record keeps beside its measurements. Others may name something of the user's: a host, a
 // data set, a file.
-constexpr std::string_view kShared[] = {
-    "framework",     "framework_version", "cudnn",           "cuda",           "dtype",
-    "mode",          "optimizer",         "batch",           "batch_per_gpu",  "micro_batch",
-    "accumulation",  "checkpoint",        "finetune",        "lora_rank",      "lora_alpha",
-    "lora_targets",  "quantize",          "n_gpus",          "link",           "layout",
-    "loss",          "workers",           "cudnn_benchmark", "weight_decay",   "compile",
-    "cuda_graphs",   "attention",         "zero_grad",       "half_norms",     "exchange",
-    "cpu",           "module_loading",    "input_gradient",  "memory_counter", "ran",
-    "out_of_memory", "prefetch"};
+constexpr std::string_view kShared[] = {"framework",      "framework_version",
+                                        "cudnn",          "cuda",
+                                        "dtype",          "mode",
+                                        "optimizer",      "batch",
+                                        "batch_per_gpu",  "micro_batch",
+                                        "accumulation",   "checkpoint",
+                                        "finetune",       "lora_rank",
+                                        "lora_alpha",     "lora_targets",
+                                        "quantize",       "n_gpus",
+                                        "link",           "layout",
+                                        "loss",           "workers",
+                                        "loader",         "cudnn_benchmark",
+                                        "weight_decay",   "compile",
+                                        "cuda_graphs",    "attention",
+                                        "zero_grad",      "half_norms",
+                                        "exchange",       "cpu",
+                                        "module_loading", "input_gradient",
+                                        "memory_counter", "ran",
+                                        "out_of_memory",  "prefetch"};
 
 bool is_public(std::string_view model) {
   if (model.starts_with("hf:")) {

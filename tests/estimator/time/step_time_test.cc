@@ -148,6 +148,36 @@ TEST_CASE("step: a host that is priced too fast to matter is in the range") {
   CHECK(fast.high >= step_time(input, unit_context()).seconds);
 }
 
+TEST_CASE("step: an exchange that is priced too fast to be waited for is in the range") {
+  StepTimeInput input = copies(1000, 4, StepPhase::kBackward);
+  input.devices = 2;
+  input.axes[kAlongData].group.per_node = 2;
+  input.axes[kAlongData].rates.link = {.bandwidth = 1, .latency = 0};
+  // Begun before the kernels, which hide half of their own time of it.
+  input.exchange = {{.bytes = 1500}, {.awaited = true}};
+  input.kernels[0].launches.stretch = 1;
+  const StepTime hidden = step_time(input, unit_context());
+  REQUIRE(hidden.communication == 0);
+  input.errors.exchange = std::log(2.);
+  const StepTime unsure = step_time(input, unit_context());
+  CHECK(unsure.seconds == hidden.seconds);
+  CHECK(unsure.high > hidden.high);
+  CHECK(unsure.low == hidden.low);
+}
+
+TEST_CASE("step: reading files widens the range upwards alone, and where files are read") {
+  StepTimeInput input = copies(1000, 4);
+  input.errors.files = .8;
+  const StepTime ready = step_time(input, unit_context());
+  input.habits.loader.from_files = true;
+  const StepTime read = step_time(input, unit_context());
+  CHECK(read.seconds == ready.seconds);
+  CHECK(read.load == 0);
+  CHECK(read.low == ready.low);
+  CHECK(std::log(read.high / read.seconds) ==
+        doctest::Approx(std::hypot(.8, std::log(ready.high / ready.seconds))));
+}
+
 TEST_CASE("step: a loader in the launching process adds, one of its own is waited for") {
   StepTimeInput input = copies(1000, 4);
   input.samples = 100;

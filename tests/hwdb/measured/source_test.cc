@@ -132,7 +132,8 @@ TEST_CASE("measured source: a case holds for the records it names") {
       R"("source": "a/b", "says": "words", "cases": [
            {"framework": "pytorch", "device": "gtx-1080", "says": "without cuDNN",
             "defaults": {"conv_library": "im2col"}},
-           {"several_nodes": true, "says": "Ethernet", "defaults": {"link": "ethernet-10g"}}],
+           {"several_nodes": true, "says": "Ethernet", "defaults": {"link": "ethernet-10g"}},
+           {"gpus": 8, "says": "another machine", "defaults": {"link": "nvlink-2"}}],
          "defaults": {"link": "pcie-3-x16"})");
   MeasuredRun run;
   run.framework = "pytorch";
@@ -147,6 +148,10 @@ TEST_CASE("measured source: a case holds for the records it names") {
   source.complete(other);
   CHECK(other.conv_library.empty());
   CHECK(other.link == "ethernet-10g");
+  MeasuredRun eight;
+  eight.n_gpus = 8;
+  source.complete(eight);
+  CHECK(eight.link == "nvlink-2");
 }
 
 TEST_CASE("measured source: a misspelt key is refused") {
