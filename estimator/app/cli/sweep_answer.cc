@@ -91,9 +91,9 @@ SweepAnswer::SweepAnswer(SweepJob& job)
       time_(!job.flags.memory_only),
       gpus_(job.prices),
       page_(job.plan, time_,
-            [&job](const SweptConfiguration& configuration, const SweepPoint& point) {
-              const auto price = job.prices.find(point.device_id);
-              const auto count = static_cast<double>(gpus_of(job, configuration.values));
+            [&job](const SweepCandidate& one) {
+              const auto price = job.prices.find(one.point.device_id);
+              const auto count = static_cast<double>(gpus_of(job, one.configuration.values));
               return price == job.prices.end() ? std::nullopt
                                                : std::optional(price->second * count);
             }),

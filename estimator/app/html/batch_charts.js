@@ -29,7 +29,7 @@ const batchCharts = (lent) => {
       .filter(([, from, to]) => to > from).map(([zone, from, to]) => ({ zone, from, to }));
     const x = { field: "size", type: "quantitative", title: varies(document_), scale: { domain: [0, end], nice: false },
       axis: { tickMinStep: 1, format: "~d" } };
-    const back = { data: { values: zones }, mark: { type: "rect", opacity: 0.16 },
+    const back = { data: { values: zones }, mark: { type: "rect", opacity: 0.22 },
       encoding: { x: { ...x, field: "from" }, x2: { field: "to" },
         color: { field: "zone", type: "nominal", title: null, legend: { orient: "top" },
                  scale: { domain: ["safe", "may fit", "does not fit"], range: Object.values(VERDICTS).map((v) => v[1]) } } } };
@@ -50,9 +50,9 @@ const batchCharts = (lent) => {
       height: 220, params: PARAMS,
       layer: [
         back,
-        { data: { values }, mark: { type: "area", opacity: 0.25, color: "#0072b2" },
+        { data: { values }, mark: { type: "area", opacity: 0.25, color: "#2b8cd0" },
           encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
-        { data: { values }, mark: { type: "line", point: { size: 30, color: "#0072b2" }, color: "#0072b2" },
+        { data: { values }, mark: { type: "line", point: { size: 30, color: "#2b8cd0" }, color: "#2b8cd0" },
           encoding: { x, y, tooltip: tips(["size", "peak"]) } },
         rule(gib(usableOf(document_)), [1, 0]),
         here,
@@ -71,8 +71,8 @@ const batchCharts = (lent) => {
       height: 150, params: PARAMS,
       layer: [
         back,
-        { data: { values }, mark: { type: "line", point: { size: 30, color: "#0072b2" }, color: "#0072b2" },
-          encoding: { x, y: { field: "pace", type: "quantitative", title: unitOf(document_), axis: { format: "~s" } },
+        { data: { values }, mark: { type: "line", point: { size: 30, color: "#2b8cd0" }, color: "#2b8cd0" },
+          encoding: { x, y: { field: "pace", type: "quantitative", title: unitOf(document_) },
             tooltip: [{ field: "size", type: "nominal" }, { field: "pace", type: "quantitative", format: ".1f" }, { field: "step", type: "nominal" }] } },
         here,
       ],
@@ -116,7 +116,7 @@ const batchCharts = (lent) => {
 
   // The slider goes before the chart of parts; `set` gives the charts the size that was chosen.
   const addSlider = (document_, set) => {
-    const chart = document.querySelector("[data-chart=batch_parts]");
+    const chart = document.getElementById("chart-batch_parts");
     if (!chart) return;
     const points = pointsOf(document_);
     if (points.length < 2) return;
@@ -135,7 +135,8 @@ const batchCharts = (lent) => {
     };
     slider.addEventListener("input", show);
     box.append(label, slider, output);
-    chart.before(box);
+    const key = chart.previousElementSibling;
+    (key && key.className === "key" ? key : chart).before(box);
     show();
   };
 

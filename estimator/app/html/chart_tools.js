@@ -30,6 +30,7 @@ const chartTools = () => {
     const value = ns / unit;
     return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${name}`;
   };
+  const start = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
   const cut = (text, most) =>
     text.length <= most ? text : `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2 + 1)}`;
   // "images/s" where all are of one unit.
@@ -38,7 +39,7 @@ const chartTools = () => {
   const roleColour = (shown, width) => ({
     field: "role", type: "nominal", title: null,
     scale: { domain: shown.map((r) => r[1]), range: shown.map((r) => r[2]) },
-    legend: { orient: "bottom", columns: Math.max(2, Math.min(5, Math.floor(width / 150))), symbolType: "square" },
+    legend: { orient: "bottom", columns: Math.max(1, Math.min(5, Math.floor(width / 150))), symbolType: "square" },
   });
   const verdictColour = (shown) => {
     const all = Object.values(VERDICTS).filter(([name]) => shown.includes(name));
@@ -63,18 +64,23 @@ const chartTools = () => {
   // What is left of a chart's width beside its vertical axis, at the least.
   const plotWidth = (width) => Math.max(120, width - 75);
 
-  // Names beside their points, in pixels {x, y, radius, text}: on the side where nothing stands yet, the first of `points`
-  // first; where there is no room the name is left out. Gives layers of text, for the data {datum} and the encoding.
-  const named = (points, width, height, encoding) => {
+  // Where a name may be beside a point of a radius: alignment and distances; the first that is free is taken.
+  const BESIDE = (r, h) => [["left", r, 0], ["right", -r, 0], ["center", 0, -r - h / 2], ["center", 0, r + h / 2],
+    ["left", r, -h], ["right", -r, -h], ["left", r, h], ["right", -r, h]];
+  // The same beside lines that go right and up from point to point.
+  const ABOVE = (r, h) => [["center", 0, -r - h / 2], ["right", -r, -h / 2], ["left", r, -h], ["right", -r, -h], ["left", r, h], ["center", 0, r + h / 2]];
+
+  // Names beside their points, in pixels {x, y, radius, text}: on a side where nothing is yet, the first of `points`
+  // first, nor over `drawn`, boxes of what else there is; where there is no room the name is left out. Gives layers of text,
+  // for the data {datum} and the encoding.
+  const named = (points, width, height, encoding, sidesOf = BESIDE, drawn = []) => {
     const radius = (p) => p.radius || 5;
-    const boxes = points.map((p) => [p.x - radius(p), p.y - radius(p), p.x + radius(p), p.y + radius(p)]);
+    const boxes = [...drawn, ...points.map((p) => [p.x - radius(p), p.y - radius(p), p.x + radius(p), p.y + radius(p)])];
     const layers = [];
     points.forEach((p) => {
       if (!p.text) return;
       const w = widthOf(p.text), r = radius(p) + 3, h = FONT + 3;
-      const sides = [["left", r, 0], ["right", -r, 0], ["center", 0, -r - h / 2], ["center", 0, r + h / 2],
-        ["left", r, -h], ["right", -r, -h], ["left", r, h], ["right", -r, h]];
-      for (const [align, dx, dy] of sides) {
+      for (const [align, dx, dy] of sidesOf(r, h)) {
         const left = p.x + dx - (align === "left" ? 0 : align === "right" ? w : w / 2);
         const box = [left, p.y + dy - h / 2, left + w, p.y + dy + h / 2];
         const inside = box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height;
@@ -89,6 +95,6 @@ const chartTools = () => {
     return layers;
   };
 
-  return { ROLES, TITLES, BOUNDS, VERDICTS, LINES, GIB, gib, ms, inGib, inTime, cut, paceOf, roleColour, verdictColour, tips, rule,
-    widthOf, plotWidth, named };
+  return { ROLES, TITLES, BOUNDS, VERDICTS, LINES, GIB, gib, ms, inGib, inTime, start, cut, paceOf, roleColour, verdictColour, tips, rule,
+    widthOf, plotWidth, named, ABOVE };
 };

@@ -12,7 +12,8 @@
   const CONFIG = {
     background: null, font: 'system-ui, "DejaVu Sans", sans-serif', view: { stroke: null },
     axis: { labelColor: "currentColor", titleColor: "currentColor", domainColor: "currentColor", tickColor: "currentColor",
-            gridColor: "currentColor", gridOpacity: 0.15, titleFontWeight: "normal" },
+            gridColor: "currentColor", gridOpacity: 0.15, titleFontWeight: "normal", labelOverlap: "parity", labelSeparation: 6 },
+    axisBand: { labelOverlap: false },
     axisLeft: { minExtent: 38 },
     legend: { labelColor: "currentColor", titleColor: "currentColor", titleFontWeight: "normal", labelLimit: 300 },
   };

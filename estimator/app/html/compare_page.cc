@@ -149,11 +149,11 @@ std::string listed_json(const Comparison& comparison) {
   const std::vector<char> best = unbeaten_of(comparison);
   std::string text = "[";
   for (size_t i = 0; i < estimates.size(); ++i) {
-    text += (i > 0 ? "," : "") + to_json(estimates[i], {.layout = JsonWriter::Layout::kCompact,
-                                                        .unbeaten = best[i] != 0,
-                                                        .price_of_million =
-                                                            price_of_million(comparison, i),
-                                                        .lists = JsonOptions::Lists::kNeither});
+    text += (i > 0 ? "," : "") +
+            to_json(estimates[i], {.layout = JsonWriter::Layout::kCompact,
+                                   .unbeaten = best[i] != 0,
+                                   .price_of_million = price_of_million(comparison, i),
+                                   .lists = JsonOptions::Lists::kNeither});
   }
   return text + "]\n";
 }

@@ -2,7 +2,7 @@
 const estimateCharts = (lent) => {
   "use strict";
 
-  const { ROLES, TITLES, BOUNDS, VERDICTS, gib, ms, inGib, cut, roleColour, verdictColour, tips, rule, widthOf, plotWidth, named } = lent;
+  const { ROLES, TITLES, BOUNDS, VERDICTS, gib, ms, inGib, start, cut, roleColour, verdictColour, tips, rule, widthOf, plotWidth, named } = lent;
 
   // The phases' names, each where its own stretch has room for it.
   const phaseNames = (curve, width) => {
@@ -94,14 +94,15 @@ const estimateCharts = (lent) => {
     };
   };
 
-  // Of the depths of modules, the deepest of which a picture holds all.
-  const shownModules = (modules) => {
+  // Of the depths of modules, the deepest of which a picture holds all, or one at which no module has most of the whole.
+  const shownModules = (modules, whole) => {
     const leaf = (m, i) => i + 1 === modules.length || modules[i + 1].depth <= m.depth;
     const at = (depth) => modules.filter((m, i) => m.depth === depth || (m.depth < depth && leaf(m, i)));
     let chosen = at(1);
     for (let depth = 2; depth <= 12; ++depth) {
       const next = at(depth);
-      if (next.length > 24 && chosen.length >= 6) break;
+      const sizes = chosen.map(whole), sum = sizes.reduce((a, b) => a + b, 0);
+      if (next.length > 24 && chosen.length >= 6 && Math.max(...sizes) < 0.5 * sum) break;
       chosen = next;
       if (next.length > 24) break;
     }
@@ -111,7 +112,7 @@ const estimateCharts = (lent) => {
   // Bars of modules, the longest first; `figures`: [name, colour, of a module, as shown].
   const byModule = (modules, figures, title, description, width) => {
     const whole = (m) => figures.reduce((sum, [, , of]) => sum + of(m), 0);
-    const rows = shownModules(modules).filter((m) => whole(m) > 0).sort((a, b) => whole(b) - whole(a)).slice(0, 20);
+    const rows = shownModules(modules, whole).filter((m) => whole(m) > 0).sort((a, b) => whole(b) - whole(a)).slice(0, 20);
     if (rows.length === 0) return null;
     const values = rows.flatMap((m) => figures.map(([kind, , of, text], order) =>
       ({ module: m.path, kind, order, y: of(m), size: text(m) })));
@@ -164,9 +165,12 @@ const estimateCharts = (lent) => {
   // The kernels that take most of the time have their names beside them.
   const roofline = ({ result }, width) => {
     const { peak_flops: peak, bandwidth_bytes_per_second: bandwidth } = result.device;
-    const kernels = result.time.kernels.filter((k) => k.flop_per_byte > 0 && k.flop_per_second > 0)
+    const counted = result.time.kernels.filter((k) => k.flop_per_byte > 0 && k.flop_per_second > 0)
       .map((k) => ({ ...k, ms: ms(k.total_ns) })).sort((a, b) => b.ms - a.ms);
+    const kLeast = 0.0005; // of the GPU's time: smaller ones would make empty decades
+    const large = counted.filter((k) => k.share >= kLeast), kernels = large.length > 0 ? large : counted;
     if (kernels.length === 0) return null;
+    const rest = counted.length - kernels.length;
     const height = 340, plot = plotWidth(width);
     const along = kernels.map((k) => k.flop_per_byte).concat(peak && bandwidth ? [peak / bandwidth] : []);
     const low = Math.min(...along) / 2, high = Math.max(...along) * 4;
@@ -181,7 +185,7 @@ const estimateCharts = (lent) => {
     const part = (value, from, to) => Math.log(value / from) / Math.log(to / from);
     const seen = new Set();
     const points = kernels.map((k) => {
-      const text = seen.size < kMostNames && !seen.has(k.kernel) ? cut(k.kernel, 28) : "";
+      const text = seen.size < kMostNames && !seen.has(k.kernel) ? start(k.kernel, 30) : "";
       if (text) seen.add(k.kernel);
       return { x: plot * part(k.flop_per_byte, low, high), y: height * (1 - part(k.flop_per_second, bottom, top)),
         radius: Math.sqrt((12 + 588 * (k.ms / most)) / Math.PI), text, datum: k };
@@ -189,7 +193,8 @@ const estimateCharts = (lent) => {
     const bounds = Object.entries(BOUNDS).filter(([bound]) => kernels.some((k) => k.bound_by === bound));
     return {
       description: "Kernels below the device's roof; the table of kernels has their figures",
-      keys: roof.length === 0 ? [] : [["line", "what the GPU's memory and arithmetic allow"]],
+      keys: [...(roof.length === 0 ? [] : [["line", "what the GPU's memory and arithmetic allow"]]),
+        ["", `area of a dot: time in a step${rest > 0 ? `; ${rest} short kernels are in the table alone` : ""}`]],
       height,
       layer: [
         ...(roof.length === 0 ? [] : [
@@ -197,8 +202,7 @@ const estimateCharts = (lent) => {
         { data: { values: kernels },
           mark: { type: "point", filled: true, opacity: 0.75 },
           encoding: { x, y,
-            size: { field: "ms", type: "quantitative", title: "ms in a step", scale: { domain: [0, most], range: [12, 600] },
-                    legend: { orient: "bottom", values: [most / 10, most / 2, most], format: ".2~g" } },
+            size: { field: "ms", type: "quantitative", title: "ms in a step", scale: { domain: [0, most], range: [12, 600] }, legend: null },
             color: { field: "bound_by", type: "nominal", title: "bound by", legend: { orient: "bottom" },
                      scale: { domain: bounds.map((b) => b[0]), range: bounds.map((b) => b[1]) } },
             tooltip: [...tips(["kernel", "algorithm"]),

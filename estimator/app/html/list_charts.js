@@ -2,7 +2,7 @@
 const listCharts = (lent) => {
   "use strict";
 
-  const { ROLES, TITLES, LINES, gib, ms, inGib, inTime, paceOf, roleColour, tips, widthOf, plotWidth, named } = lent;
+  const { ROLES, TITLES, LINES, gib, ms, inGib, inTime, paceOf, roleColour, tips, widthOf, plotWidth, named, ABOVE } = lent;
 
   // Of a comparison's answers: the card, with the model where there are several.
   const namesOf = (answers) => {
@@ -33,15 +33,23 @@ const listCharts = (lent) => {
     const [right, top] = ["x", "y"].map((axis) => 1.06 * Math.max(...values.map((v) => v[axis])));
     const x = { field: "x", type: "quantitative", title: priced ? `price of a million ${unit.replace(/\/s$/, "").replace("per second", "samples")}` : "peak memory, GiB",
       scale: { domain: [0, right], nice: false } };
-    const y = { field: "y", type: "quantitative", title: unit, scale: { domain: [0, top], nice: false }, axis: { format: "~s" } };
+    const y = { field: "y", type: "quantitative", title: unit, scale: { domain: [0, top], nice: false } };
     const gpus = [...new Set(values.map((v) => v.gpu))];
     const colour = gpuColour(gpus, width);
     const lines = values.filter((v) => v.unbeaten).sort((a, b) => a.x - b.x);
     const listed = Array.isArray(document_);
     // What has a name comes first: its place is chosen first, and no name lies over a point.
     const isNamed = (v) => listed || v.best;
+    const place = (v) => ({ x: plot * (v.x / right), y: height * (1 - v.y / top) });
     const points = [...values.filter(isNamed), ...values.filter((v) => !isNamed(v))].map((v) =>
-      ({ x: plot * (v.x / right), y: height * (1 - v.y / top), text: isNamed(v) ? v.label : "", datum: v }));
+      ({ ...place(v), text: isNamed(v) ? v.label : "", datum: v }));
+    // The lines' pieces: to the next point's place, and up or down to it.
+    const pieces = priced ? [] : lines.flatMap((v, i) => {
+      const next = lines.slice(i + 1).find((w) => w.line === v.line);
+      if (!next) return [];
+      const [a, b] = [place(v), place(next)];
+      return [[a.x, a.y - 1, b.x, a.y + 1], [b.x - 1, Math.min(a.y, b.y), b.x + 1, Math.max(a.y, b.y)]];
+    });
     return {
       description: "Throughput against peak memory; the table below has the figures",
       height,
@@ -53,7 +61,7 @@ const listCharts = (lent) => {
           data: { values: values.filter((v) => v.fits === fits) }, mark: { type: "point", filled: fits, size: 60, opacity: 0.9 },
           encoding: { x, y, color: colour, tooltip: [...tips(["name", "gpu"]),
             { field: "x", type: "quantitative", format: ".3~g", title: priced ? "price" : "GiB" }, { field: "y", type: "quantitative", format: ".1f", title: unit }] } })),
-        ...named(points, plot, height, { x, y }),
+        ...named(points, plot, height, { x, y }, ABOVE, pieces),
       ],
     };
   };
@@ -135,7 +143,7 @@ const listCharts = (lent) => {
       height: 28 * estimates.length,
       layer: [
         { data: { values }, mark: { type: "bar", height: { band: 0.6 } },
-          encoding: { y, x: { ...x, stack: "zero" }, color: roleColour(ROLES.filter(([, title]) => values.some((v) => v.role === title)), width),
+          encoding: { y, x: { ...x, stack: "zero" }, color: roleColour(ROLES.filter(([, title]) => values.some((v) => v.role === title)), width - 150),
             order: { field: "order", type: "quantitative" }, tooltip: tips(["name", "role", "size"]) } },
         { data: { values: ends }, mark: { type: "rule", color: "currentColor", strokeDash: [4, 3], yOffset: 11 },
           encoding: { y, x: { ...x, field: "low" }, x2: { field: "high" } } },
@@ -175,7 +183,7 @@ const listCharts = (lent) => {
     const ranges = values.filter((v) => v.low > 0 && v.high > 0);
     const all = values.flatMap((v) => [v.x, v.y]);
     const [from, to] = [Math.min(...all) / 1.5, Math.max(...all) * 1.5];
-    const axis = (field, title) => ({ field, type: "quantitative", title, scale: { type: "log", domain: [from, to], nice: false }, axis: { format: "~s" } });
+    const axis = (field, title) => ({ field, type: "quantitative", title, scale: { type: "log", domain: [from, to], nice: false } });
     const x = axis("x", "measured"), y = axis("y", "predicted");
     const states = [[false, "#0072b2", "circle"], [true, "#d55e00", "cross"]].filter(([outside]) => values.some((v) => v.outside === outside));
     return {
@@ -205,7 +213,7 @@ const listCharts = (lent) => {
       layer: [
         { data: { values }, mark: { type: "bar", color: "#0072b2" },
           encoding: { x: { field: "error", type: "quantitative", bin: { maxbins: 24, minstep: 0.01 }, title: "error of the prediction", axis: { format: "+~%" } },
-            y: { aggregate: "count", type: "quantitative", title: "figures", axis: { tickMinStep: 1, format: "~d", tickCount: 4 } },
+            y: { aggregate: "count", type: "quantitative", title: "figures", axis: { labelExpr: "datum.value % 1 ? '' : format(datum.value, 'd')" } },
             tooltip: [{ aggregate: "count", type: "quantitative", title: "figures" }] } },
         { data: { values: [{ zero: 0 }] }, mark: { type: "rule", color: "currentColor", strokeDash: [3, 3] }, encoding: { x: { field: "zero", type: "quantitative" } } },
       ],

@@ -68,18 +68,17 @@ void write_gpus(Markup& out, const std::vector<SweepGpu>& gpus) {
 
 }  // namespace
 
-SweepPage::Key SweepPage::key_of(const SweptConfiguration& configuration,
-                                 const SweepPoint& point) const {
-  const JsonValue* model = value_of(plan_, configuration.values, "model");
-  return {model ? text_of(*model) : "", point.device_id};
+SweepPage::Key SweepPage::key_of(const SweepCandidate& candidate) const {
+  const JsonValue* model = value_of(plan_, candidate.configuration.values, "model");
+  return {model ? text_of(*model) : "", candidate.point.device_id};
 }
 
 void SweepPage::add(const SweptConfiguration& configuration, const SweepPoint& point) {
-  grids_.add(configuration, point);
-  if (time_ && !point.failure && point.fits)
-    fronts_[key_of(configuration, point)].add(configuration, point);
+  SweepCandidate candidate{configuration, point};
+  grids_.add(configuration.values, point);
+  if (time_ && !point.failure && point.fits) fronts_[key_of(candidate)].add(configuration, point);
   if (configuration.number % every_ != 0) return;
-  kept_.push_back({configuration, point});
+  kept_.push_back(std::move(candidate));
   if (kept_.size() <= kMostKept) return;
   every_ *= 2;
   std::erase_if(kept_,
@@ -90,7 +89,7 @@ SweepPage::Shown SweepPage::shown(const SweepCandidate& candidate) const {
   Shown one{.candidate = &candidate};
   const SweepPoint& point = candidate.point;
   if (!price_ || point.failure || point.samples_per_second <= 0) return one;
-  if (const auto hour = price_(candidate.configuration, point))
+  if (const auto hour = price_(candidate))
     one.price_of_million = price_of_million(*hour, point.samples_per_second);
   return one;
 }
@@ -102,9 +101,9 @@ std::vector<SweepPage::Shown> SweepPage::shown(const SweepBest& best) const {
   };
   for (const SweepCandidate& c : kept_) entry(c);
   for (const auto& front : fronts_) {
-    for (const SweepCandidate& c : front.second.pareto_front()) entry(c).unbeaten_on_gpu = true;
+    for (const SweepCandidate& c : front.second.pareto_front()) entry(c).is_pareto_of_gpu = true;
   }
-  for (const SweepCandidate& c : best.pareto_front()) entry(c).unbeaten = true;
+  for (const SweepCandidate& c : best.pareto_front()) entry(c).is_pareto = true;
   std::vector<Shown> all;
   for (const auto& one : by_number) all.push_back(one.second);
   return all;
@@ -114,15 +113,15 @@ std::string SweepPage::json(const SweepSummary& summary, const std::vector<Shown
   SweepPageDocument document{.time = time_, .grids = grids_.all(), .summary = summary};
   for (const Shown& s : shown)
     document.records.push_back({record_of(plan_, s.candidate->configuration, s.candidate->point),
-                                s.unbeaten, s.unbeaten_on_gpu, s.price_of_million});
+                                s.is_pareto, s.is_pareto_of_gpu, s.price_of_million});
   return described_text([&](Fields& f) { f.visit(document); }, JsonWriter::Layout::kCompact);
 }
 
 // Those that are kept, or the best of them.
 void SweepPage::write_table(Markup& out, std::string_view caption, const std::vector<Shown>& shown,
                             bool filtered) const {
-  const bool priced = std::ranges::any_of(
-      shown, [](const Shown& s) { return s.price_of_million.has_value(); });
+  const bool priced =
+      std::ranges::any_of(shown, [](const Shown& s) { return s.price_of_million.has_value(); });
   std::vector<HtmlColumn> columns = {{"configuration"}, {"gpu"}};
   std::vector<size_t> parameters;
   for (size_t i = 0; i < plan_.parameters.size(); ++i) {
@@ -147,14 +146,13 @@ void SweepPage::write_table(Markup& out, std::string_view caption, const std::ve
       continue;
     }
     table.bytes(p.device_bytes).bytes(p.usable_bytes);
-    if (time_)
-      table.time(p.step_ns).cell(human_number(p.samples_per_second), p.samples_per_second);
+    if (time_) table.time(p.step_ns).cell(human_number(p.samples_per_second), p.samples_per_second);
     if (priced) {
       const auto& price = s.price_of_million;
       price ? table.cell(fmt::format("{:.3g}", *price), *price) : table.cell("");
     }
     table.cell(headline(p.verdict));
-    table.cell(s.unbeaten ? "of all" : s.unbeaten_on_gpu ? "on its GPU" : "");
+    table.cell(s.is_pareto ? "of all" : s.is_pareto_of_gpu ? "on its GPU" : "");
   }
   table.end();
 }
@@ -162,7 +160,7 @@ void SweepPage::write_table(Markup& out, std::string_view caption, const std::ve
 // The fastest first, or without times the smallest.
 void SweepPage::write_best(Markup& out, const std::vector<Shown>& shown) const {
   std::vector<Shown> best;
-  std::ranges::copy_if(shown, std::back_inserter(best), &Shown::unbeaten);
+  std::ranges::copy_if(shown, std::back_inserter(best), &Shown::is_pareto);
   if (best.empty()) return;
   std::ranges::stable_sort(best, [&](const Shown& a, const Shown& b) {
     const SweepPoint &x = a.candidate->point, &y = b.candidate->point;
@@ -170,9 +168,9 @@ void SweepPage::write_best(Markup& out, const std::vector<Shown>& shown) const {
   });
   constexpr size_t kMostBest = 20;
   if (best.size() > kMostBest) best.resize(kMostBest);
-  open_section(out, "best", "Best that fit",
-               time_ ? "No configuration is both faster and smaller than one of these."
-                     : "Least memory.");
+  open_section(
+      out, "best", "Best that fit",
+      time_ ? "No configuration is both faster and smaller than one of these." : "Least memory.");
   write_table(out, "Best configurations", best, false);
   out.close();
 }
@@ -184,8 +182,7 @@ void SweepPage::write_configurations(Markup& out, const std::vector<Shown>& all,
                        "beats in both. Names are those of the best of all. Hollow: does not fit."
                      : "");
   const auto priced = [](const Shown& s) { return s.price_of_million.has_value(); };
-  if (time_)
-    write_chart(out, "pareto", std::ranges::any_of(all, priced) ? "memory price" : "");
+  if (time_) write_chart(out, "pareto", std::ranges::any_of(all, priced) ? "memory price" : "");
   if (left_out > 0)
     out.element("p",
                 fmt::format("{} configurations are omitted here; none of them is on the Pareto "

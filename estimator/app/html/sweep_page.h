@@ -1,5 +1,5 @@
-// A sweep as a page: how many configurations fit, by any two parameters too, the best of them, and memory against
-// throughput of all.
+// A sweep as a page: how many configurations fit, by any two parameters too, the best of them, and
+// memory against throughput of all.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ namespace plimsoll {
 class SweepPage {
  public:
   // Of an hour of all GPUs that a configuration takes; nothing where it is not known.
-  using Price =
-      std::function<std::optional<double>(const SweptConfiguration&, const SweepPoint&)>;
+  using Price = std::function<std::optional<double>(const SweepCandidate&)>;
   // `plan` outlives this. `time`: what was asked for.
   SweepPage(const SweepPlan& plan, bool time, Price price = {})
       : plan_(plan), time_(time), price_(std::move(price)), grids_(plan) {}
@@ -33,11 +32,11 @@ class SweepPage {
  private:
   struct Shown {
     const SweepCandidate* candidate;
-    bool unbeaten = false, unbeaten_on_gpu = false;
+    bool is_pareto = false, is_pareto_of_gpu = false;
     std::optional<double> price_of_million{};
   };
   using Key = std::pair<std::string, std::string>;  // a model, where they differ, and a device's id
-  Key key_of(const SweptConfiguration& configuration, const SweepPoint& point) const;
+  Key key_of(const SweepCandidate& candidate) const;
   Shown shown(const SweepCandidate& candidate) const;
   std::vector<Shown> shown(const SweepBest& best) const;
   std::string json(const SweepSummary& summary, const std::vector<Shown>& shown) const;

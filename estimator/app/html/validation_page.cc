@@ -36,8 +36,8 @@ void write_gate(Markup& out, const Gate& gate) {
 
 // Operators and passes are those of kernels' records alone.
 void write_sums(Markup& out, const std::vector<ValidationSummary>& summaries) {
-  const bool of_kernels =
-      std::ranges::any_of(summaries, [](const auto& s) { return !s.op.empty() || !s.pass.empty(); });
+  const bool of_kernels = std::ranges::any_of(
+      summaries, [](const auto& s) { return !s.op.empty() || !s.pass.empty(); });
   std::vector<HtmlColumn> columns = {{"kind"}, {"device"}};
   if (of_kernels) columns.insert(columns.end(), {{"operator"}, {"pass"}});
   columns.insert(columns.end(), {{"quantity"},

@@ -56,8 +56,8 @@ SweepGrids::SweepGrids(const SweepPlan& plan) {
     const size_t values = plan.parameters[i].values.size();
     if (values >= 2) shown.push_back({i, (values + kMostValues - 1) / kMostValues});
   }
-  std::ranges::stable_partition(
-      shown, [&](const Shown& s) { return plan.parameters[s.parameter].name == "gpu"; });
+  std::stable_partition(shown.begin(), shown.end(),
+                        [&](const Shown& s) { return plan.parameters[s.parameter].name == "gpu"; });
   if (shown.size() > kMostAxes) shown.resize(kMostAxes);
   for (size_t i = 0; i < shown.size(); ++i) {
     for (size_t j = i + 1; j < shown.size(); ++j) {
@@ -69,11 +69,11 @@ SweepGrids::SweepGrids(const SweepPlan& plan) {
   }
 }
 
-void SweepGrids::add(const SweptConfiguration& configuration, const SweepPoint& point) {
+void SweepGrids::add(const std::vector<size_t>& values, const SweepPoint& point) {
   for (size_t i = 0; i < pairs_.size(); ++i) {
     const auto& [first, second] = pairs_[i];
-    const size_t x = configuration.values[first.parameter];
-    const size_t y = configuration.values[second.parameter];
+    const size_t x = values[first.parameter];
+    const size_t y = values[second.parameter];
     if (x % first.every != 0 || y % second.every != 0) continue;
     add_point(point, grids_[i].cells[{x / first.every, y / second.every}]);
   }

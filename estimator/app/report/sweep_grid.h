@@ -27,17 +27,18 @@ struct SweepGrid {
     std::string name;
     std::vector<std::string> values;
   };
-  std::vector<Axis> axes;  // two
+  std::vector<Axis> axes;                                // two
   std::map<std::pair<size_t, size_t>, SweepCell> cells;  // by places on the axes
 };
 void describe(Fields& f, SweepGrid& grid);
 
-// Grids of at most ten pairs of parameters: of the first five that have several values, their GPU first. An axis has
-// at most 30 values; of more, each second, third, ... is shown.
+// Grids of at most ten pairs of parameters: of the first five that have several values, their GPU
+// first. An axis has at most 30 values; of more, each second, third, ... is shown.
 class SweepGrids {
  public:
   explicit SweepGrids(const SweepPlan& plan);
-  void add(const SweptConfiguration& configuration, const SweepPoint& point);
+  // `values`: which one each parameter has.
+  void add(const std::vector<size_t>& values, const SweepPoint& point);
   const std::vector<SweepGrid>& all() const { return grids_; }
 
  private:

@@ -25,7 +25,7 @@ struct BatchSearch {
   int64_t multiple = 1;
   int64_t max = MaxBatchQuery{}.max;
   double confidence = kUsualConfidence;
-  size_t rounds = 6;  // how many round batches are timed
+  size_t rounds = 6;   // how many round batches are timed
   bool parts = false;  // whether each of them says what its memory consists of
 };
 
