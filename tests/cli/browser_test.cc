@@ -53,7 +53,7 @@ TEST_CASE("browser: an estimate's page draws all its charts and asks for nothing
   check_page(seen, 8);
   CHECK(says(seen.dom, "class=\"fold\""));  // tables.js ran
   CHECK(says(seen.dom, "aria-sort=\"none\""));
-  CHECK(says(seen.dom, "peak 5."));  // the mark at the peak, in the picture's text
+  CHECK(says(seen.dom, "peak of tensors 5."));  // the mark at the peak, in the picture's text
   CHECK(says(seen.dom, "usable on the GPU 24.0 GiB"));
 }
 

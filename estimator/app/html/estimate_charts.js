@@ -48,7 +48,7 @@ const estimateCharts = (lent) => {
         ["line", `usable on the GPU ${inGib(usable)}${beyond ? ", far above" : ""}`],
         ["dashed", `the device shows ${inGib(m.device_bytes)}`],
         ["band", `range ${inGib(low)} to ${inGib(high)}`],
-        ["diamond", `peak ${inGib(peak.total)}, ${peak.phase}${peak.node ? ` at ${cut(peak.node, 40)}` : ""}`],
+        ["diamond", `peak of tensors ${inGib(peak.total)}, ${peak.phase}${peak.node ? ` at ${cut(peak.node, 40)}` : ""}`],
       ],
       height: 300,
       layer: [
