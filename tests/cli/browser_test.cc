@@ -50,10 +50,10 @@ TEST_CASE("browser: an estimate's page draws all its charts and asks for nothing
                         "--html", page})
               .status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 7);
+  check_page(seen, 8);
   CHECK(says(seen.dom, "class=\"fold\""));  // tables.js ran
   CHECK(says(seen.dom, "aria-sort=\"none\""));
-  CHECK(says(seen.dom, "peak 5."));  // the mark at the peak, in the picture's text
+  CHECK(says(seen.dom, "peak of tensors 5."));  // the mark at the peak, in the picture's text
   CHECK(says(seen.dom, "usable on the GPU 24.0 GiB"));
 }
 
@@ -65,10 +65,10 @@ TEST_CASE("browser: what does not fit begins with what would help, against the c
                         "--html", page})
               .status == 1);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 8);
+  check_page(seen, 9);
   CHECK(seen.dom.find("What would help") < seen.dom.find("Memory over one step"));
   CHECK(says(seen.dom, "as asked"));
-  CHECK(says(seen.dom, "the line is what is usable, 14."));
+  CHECK(says(seen.dom, "usable on the GPU 14."));
 }
 
 TEST_CASE("browser: pages of the other verbs draw theirs") {
@@ -80,13 +80,13 @@ TEST_CASE("browser: pages of the other verbs draw theirs") {
     int charts;
     std::string says;
   } const pages[] = {
-      {{"max-batch", "builtin:alexnet", "--gpu", "tesla-t4", "--multiple", "64"}, 2, "may fit"},
+      {{"max-batch", "builtin:alexnet", "--gpu", "tesla-t4", "--multiple", "64"}, 3, "may fit"},
       {{"compare", "builtin:alexnet", "--gpu", "tesla-t4", "--gpu", "l4", "--mem", "2GiB"},
-       2,
+       3,
        "l4"},
-      {{"compare", "builtin:alexnet", "--gpu", "l4", "--mem", "1GiB"}, 2, "DOES NOT FIT"},
-      {{"sweep", root + "/examples/sweep.yaml"}, 1, "unbeaten"},
-      {{"validate", root + "/examples/measured-runs.csv"}, 1, "total_ms"},
+      {{"compare", "builtin:alexnet", "--gpu", "l4", "--mem", "1GiB"}, 3, "DOES NOT FIT"},
+      {{"sweep", root + "/examples/sweep.yaml"}, 2, "on its GPU"},
+      {{"validate", root + "/examples/measured-runs.csv"}, 4, "total_ms"},
   };
   for (const auto& p : pages) {
     CAPTURE(p.arguments.front());
@@ -140,7 +140,7 @@ TEST_CASE("browser: names that would be markup or script are text") {
   CAPTURE(ran.err);
   REQUIRE(ran.status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 7);
+  check_page(seen, 8);
   CHECK_FALSE(says(seen.dom, "<title>taken"));
   CHECK_FALSE(says(seen.dom, "<img"));
   CHECK(says(seen.dom, "&lt;img src=x&gt;"));
@@ -154,7 +154,7 @@ TEST_CASE("browser: a page without Vega folds and sorts, and complains of nothin
               {"estimate", "builtin:alexnet", "--gpu", "l4", "--batch", "32", "--html", page})
               .status == 0);
   const Seen seen = browse(scratch, page);
-  check_page(seen, 7, false);
+  check_page(seen, 8, false);
   CHECK(says(seen.dom, "class=\"fold\""));
 }
 

@@ -333,6 +333,9 @@ parameters: {batch: {values: [32, 64]}, gpu: {values: [tesla-t4, l4]}})");
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path("jobs"))) {
     const std::string text = detail::text_of(entry.path().string());
     CHECK(text.find("#SBATCH --time=0:") != std::string::npos);
+    const bool of_t4 = entry.path().filename().string().find("tesla-t4") != std::string::npos;
+    CHECK((text.find("#SBATCH --gpus=t4:1\n") != std::string::npos) == of_t4);
+    CHECK(text.find("sinfo -o %G") != std::string::npos);
   }
   const std::string csv = run({"--csv"}).out;
   CHECK(csv.starts_with("batch,gpu,device_bytes,share_of_usable,step_ns,samples_per_second,"));

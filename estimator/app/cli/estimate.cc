@@ -180,7 +180,7 @@ int run_estimate(EstimateFlags flags) {
   std::optional<Result<LargestBatch>> batches;
   if (page) {
     constexpr size_t kRounds = 40;  // all of them
-    batches = largest_batch(*request, *hwdb, {.rounds = kRounds});
+    batches = largest_batch(*request, *hwdb, {.rounds = kRounds, .parts = true});
     const int fault = write_page(*page, estimate_page(*estimated, *batches, command_line()));
     if (fault != 0) return fault;
   }

@@ -74,7 +74,10 @@ int run_max_batch(const MaxBatchFlags& flags) {
   std::optional<OutputFile> page;
   if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
     return fault;
-  if (page) search->rounds = 40;  // all of them
+  if (page) {
+    search->rounds = 40;  // all of them
+    search->parts = true;
+  }
   auto largest = largest_batch(*request, *hwdb, *search);
   if (!largest) return report(in_model(largest.error(), request->model));
   const int status =

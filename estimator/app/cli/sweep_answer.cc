@@ -90,7 +90,13 @@ SweepAnswer::SweepAnswer(SweepJob& job)
       listed_(!job.flags.output.json && !job.flags.count_only),
       time_(!job.flags.memory_only),
       gpus_(job.prices),
-      page_(job.plan, time_),
+      page_(job.plan, time_,
+            [&job](const SweepCandidate& one) {
+              const auto price = job.prices.find(one.point.device_id);
+              const auto count = static_cast<double>(gpus_of(job, one.configuration.values));
+              return price == job.prices.end() ? std::nullopt
+                                               : std::optional(price->second * count);
+            }),
       dips_(job.axes.sizes()),
       progress_("swept", job.asked(), *progress_when(job.flags.work)) {
   summary_.objective = job.plan.objective;

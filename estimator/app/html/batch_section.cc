@@ -20,6 +20,8 @@ void write_batch_section(Markup& out, const LargestBatch& largest) {
   if (largest.as_fast > 0 && largest.as_fast < a.safe)
     about += fmt::format("; batch {} is as fast as any", largest.as_fast);
   open_section(out, "batch", of_batch ? "Batch size" : "Size: " + vary, about + ".");
+  const auto has_parts = [](const RoundBatch& r) { return !r.parts.empty(); };
+  if (std::ranges::any_of(largest.rounds, has_parts)) write_chart(out, "batch_parts");
   write_chart(out, "batch_memory");
   write_chart(out, "batch_pace");
   HtmlTable table(out, "Memory and throughput against the " + vary,

@@ -149,9 +149,11 @@ std::string listed_json(const Comparison& comparison) {
   const std::vector<char> best = unbeaten_of(comparison);
   std::string text = "[";
   for (size_t i = 0; i < estimates.size(); ++i) {
-    text += (i > 0 ? "," : "") + to_json(estimates[i], {.layout = JsonWriter::Layout::kCompact,
-                                                        .unbeaten = best[i] != 0,
-                                                        .lists = JsonOptions::Lists::kNeither});
+    text += (i > 0 ? "," : "") +
+            to_json(estimates[i], {.layout = JsonWriter::Layout::kCompact,
+                                   .unbeaten = best[i] != 0,
+                                   .price_of_million = price_of_million(comparison, i),
+                                   .lists = JsonOptions::Lists::kNeither});
   }
   return text + "]\n";
 }
@@ -164,7 +166,11 @@ std::string compare_page(const Comparison& comparison, const std::string& comman
   write_compare_answer(body, comparison);
   open_section(body, "devices", "Memory against throughput",
                "The line joins what fits and no other beats in both; hollow: does not fit.");
+  const auto& prices = comparison.prices;
+  const bool priced = std::ranges::any_of(prices, &std::optional<double>::has_value);
   write_chart(body, "pareto");
+  write_chart(body, "compared_steps");
+  if (priced) write_chart(body, "compared_prices");
   write_devices(body, comparison);
   body.close();
   open_section(body, "peak", "What fills the peak", "");

@@ -159,11 +159,13 @@ void open_section(Markup& out, std::string_view id, std::string_view title,
   if (!about.empty()) out.element("p", about);
 }
 
-void write_chart(Markup& out, std::string_view chart, std::string_view variants) {
+void write_chart(Markup& out, std::string_view chart, std::string_view variants,
+                 std::string_view of) {
   out.open("div", {{"class", "chart"},
-                   {"id", fmt::format("chart-{}", chart)},
+                   {"id", fmt::format("chart-{}{}{}", chart, of.empty() ? "" : "-", of)},
                    {"data-chart", chart},
-                   {"data-variants", variants}});
+                   {"data-variants", variants},
+                   {"data-of", of}});
   out.close();
 }
 
@@ -220,7 +222,11 @@ void write_remedies_section(Markup& out, const Estimate& e) {
 }
 
 void write_time_sections(Markup& out, const Estimate& e) {
-  open_section(out, "time", "Where the time goes", e.time.provenance);
+  open_section(out, "time", "Where the time goes",
+               fmt::format("The GPU is busy {:.0f} % of a step.{}", 100 * e.time.gpu_busy,
+                           e.time.host_bound ? " The host launches kernels more slowly than the "
+                                               "GPU runs them."
+                                             : ""));
   if (!e.modules.empty()) {
     write_chart(out, "modules");
     out.element("p", "The figures of all modules are in the table of layers.");
@@ -249,7 +255,11 @@ void write_notes(Markup& out, const AnswerNotes& notes,
   listed("Assumed", notes.assumed, [](const Assumption& a) {
     return fmt::format("{}. {} changes it.", shortened(a.text, kLongestName), spelled(a.change));
   });
-  listed("Warnings and notes", notes.diagnostics, [](const Diagnostic& d) { return to_text(d); });
+  listed("Warnings and notes", notes.diagnostics, [](const Diagnostic& d) {
+    std::string text = to_text(d);  // a line or two
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  });
   listed("Basis: defaults in use, and where figures come from", notes.basis,
          [](const std::string& text) { return shortened(spelled(text), 400); });
   listed("Recognised in the graph", recognised,

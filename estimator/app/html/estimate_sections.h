@@ -31,7 +31,9 @@ void write_batch_section(Markup& out, const LargestBatch& largest);
 void write_fact(Markup& out, std::string_view term, std::string_view value, std::string_view more);
 // A section that is open, to be closed by the caller.
 void open_section(Markup& out, std::string_view id, std::string_view title, std::string_view about);
-// Where charts.js draws the chart of that name.
-void write_chart(Markup& out, std::string_view chart, std::string_view variants = "");
+// Where charts.js draws the chart of that name; `of`: of which part of the result, where there are
+// several.
+void write_chart(Markup& out, std::string_view chart, std::string_view variants = "",
+                 std::string_view of = "");
 
 }  // namespace plimsoll

@@ -72,7 +72,18 @@ void HtmlTable::add(std::string_view text, HtmlAttributes attributes) {
 }
 
 HtmlTable& HtmlTable::cell(std::string_view text) {
-  first_ ? add(text, {{"scope", "row"}}) : add(text, {});
+  // Ids and verdicts stay on their line.
+  constexpr size_t kShort = 22;
+  const bool whole = text.size() <= kShort && text.find_first_of("- ") != std::string_view::npos;
+  if (first_ && whole) {
+    add(text, {{"scope", "row"}, {"class", "whole"}});
+  } else if (first_) {
+    add(text, {{"scope", "row"}});
+  } else if (whole) {
+    add(text, {{"class", "whole"}});
+  } else {
+    add(text, {});
+  }
   return *this;
 }
 

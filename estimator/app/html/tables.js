@@ -1,4 +1,4 @@
-// Tables that sort, and modules that fold. A page without this reads as well: nothing is hidden.
+// Tables that sort and filter, say that they scroll, and modules that fold. A page without this reads as well: nothing is hidden.
 (() => {
   "use strict";
 
@@ -76,6 +76,7 @@
   const foldAll = (table, folds) => {
     const all = document.createElement("button");
     all.type = "button";
+    all.className = "unfold";
     all.textContent = "unfold all modules";
     all.addEventListener("click", () => {
       const open = folds.some((f) => f.getAttribute("aria-expanded") === "false");
@@ -102,6 +103,42 @@
     show(treeOf(body), true);
   };
 
+  // A field in which words are written that a row must have, all of them.
+  const makeFiltered = (table) => {
+    const rows = [...table.tBodies[0].rows].map((row) =>
+      [row, [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase()]);
+    const input = Object.assign(document.createElement("input"), { type: "search", placeholder: "words of a row" });
+    const told = document.createElement("output");
+    const label = document.createElement("label");
+    label.className = "filter";
+    label.append("Filter: ", input, " ", told);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const [row, text] of rows) {
+        row.hidden = !words.every((word) => text.includes(word));
+        shown += row.hidden ? 0 : 1;
+      }
+      told.textContent = words.length > 0 ? `${shown} of ${rows.length} rows` : "";
+    });
+    table.closest(".scroll").before(label);
+  };
+
+  // A line above each table that is wider than its place.
+  const tellScrolling = (region) => {
+    const hint = Object.assign(document.createElement("p"), { className: "scrolls", textContent: "scrolls sideways \u2192" });
+    hint.setAttribute("aria-hidden", "true"); // the region's own label is read
+    const tell = () => {
+      const wider = region.scrollWidth > region.clientWidth + 1;
+      if (wider && !hint.isConnected) region.before(hint);
+      if (!wider) hint.remove();
+    };
+    new ResizeObserver(tell).observe(region);
+    tell();
+  };
+
+  for (const table of document.querySelectorAll("table.filtered")) makeFiltered(table);
   for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
   for (const table of document.querySelectorAll("table.layers")) makeFoldable(table);
+  for (const region of document.querySelectorAll(".scroll")) tellScrolling(region);
 })();

@@ -34,28 +34,42 @@ void write_gate(Markup& out, const Gate& gate) {
   out.close().close();
 }
 
+// Operators and passes are those of kernels' records alone.
 void write_sums(Markup& out, const std::vector<ValidationSummary>& summaries) {
-  HtmlTable table(out, "Errors by kind of record",
-                  {{"kind"},
-                   {"device"},
-                   {"operator"},
-                   {"pass"},
-                   {"quantity"},
-                   {"n", true},
-                   {"skipped", true},
-                   {"mean error", true},
-                   {"median", true},
-                   {"90 % below", true},
-                   {"bias", true},
-                   {"inside range", true}},
-                  {{"class", "sortable"}});
+  const bool of_kernels = std::ranges::any_of(
+      summaries, [](const auto& s) { return !s.op.empty() || !s.pass.empty(); });
+  std::vector<HtmlColumn> columns = {{"kind"}, {"device"}};
+  if (of_kernels) columns.insert(columns.end(), {{"operator"}, {"pass"}});
+  columns.insert(columns.end(), {{"quantity"},
+                                 {"n", true},
+                                 {"skipped", true},
+                                 {"mean error", true},
+                                 {"median", true},
+                                 {"90 % below", true},
+                                 {"bias", true},
+                                 {"inside range", true}});
+  HtmlTable table(out, "Errors by kind of record", columns, {{"class", "sortable"}});
   for (const ValidationSummary& s : summaries) {
-    table.row().cell(s.kind).cell(s.device).cell(s.op).cell(s.pass).cell(s.quantity);
+    table.row().cell(s.kind).cell(s.device);
+    if (of_kernels) table.cell(s.op).cell(s.pass);
+    table.cell(s.quantity);
     table.count(s.n).count(s.skipped);
     for (const auto* share : {&s.mape, &s.median_ape, &s.p90_ape, &s.bias, &s.within_range})
       add_error(table, *share);
   }
   table.end();
+}
+
+// Each quantity has a scale of its own.
+void write_panels(Markup& out, const std::vector<std::string>& quantities) {
+  out.open("div", {{"class", "panels"}});
+  for (const std::string& quantity : quantities) {
+    out.open("div").element("h3", shortened(quantity, 40));
+    write_chart(out, "validation", "", quantity);
+    write_chart(out, "errors", "", quantity);
+    out.close();
+  }
+  out.close();
 }
 
 std::string_view state_text(LineState state) {
@@ -81,6 +95,18 @@ void ValidationPage::add(const ValidationLine& line, LineState state) {
   if (room) kept_.push_back({line, state});
 }
 
+std::vector<std::string> ValidationPage::kept_quantities() const {
+  constexpr size_t kMostPanels = 12;
+  std::vector<std::string> all;
+  for (const Kept& k : kept_) {
+    const ValidationLine& l = k.line;
+    const bool drawn = l.measured && l.predicted && *l.measured > 0 && *l.predicted > 0;
+    if (drawn && std::ranges::find(all, l.quantity) == all.end() && all.size() < kMostPanels)
+      all.push_back(l.quantity);
+  }
+  return all;
+}
+
 std::string ValidationPage::json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                                  const ValidationNotes& notes) const {
   std::string text;
@@ -96,9 +122,8 @@ std::string ValidationPage::to_html(const std::vector<ValidationSummary>& summar
                                     const std::string& command) const {
   Markup body;
   write_gate(body, gate);
-  open_section(body, "errors", "Predicted against measured",
-               "On the line a prediction is what was measured; bars are its range.");
-  write_chart(body, "validation");
+  open_section(body, "errors", "Predicted against measured", "");
+  write_panels(body, kept_quantities());
   write_sums(body, summaries);
   body.close();
   open_section(body, "records", "Records", "");

@@ -26,6 +26,8 @@ class ValidationPage {
   };
   std::string json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                    const ValidationNotes& notes) const;
+  // Those of which a figure can be drawn, in the order in which they came; of very many the first.
+  std::vector<std::string> kept_quantities() const;
 
   std::vector<Kept> kept_;
   int64_t lines_ = 0;

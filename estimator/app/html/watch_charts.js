@@ -1,4 +1,4 @@
-// Charts of a watched run (`plimsoll schema monitor`, with moments), with what charts.js lends.
+// Charts of a watched run (`plimsoll schema monitor`, with moments), with what chart_tools.js lends.
 const watchCharts = (lent) => {
   "use strict";
 
@@ -16,7 +16,7 @@ const watchCharts = (lent) => {
   });
 
   // Lines of the moments: [name, a moment's figure or nothing]. Each holds until the next begins.
-  const lines = (result, series, title, height, before = [], unit = "") => {
+  const lines = (result, series, title, height, before = { layers: [], keys: [] }, unit = "") => {
     const shown = series.filter(([, figure]) => result.moments.some((m) => figure(m) != null));
     if (shown.length === 0) return null;
     const values = shown.flatMap(([name, figure]) => {
@@ -27,11 +27,12 @@ const watchCharts = (lent) => {
     const y = { field: "y", type: "quantitative", title };
     return {
       description: `${title} over time; the table below has the figures`,
+      keys: before.keys,
       height,
       resolve: { scale: { color: "independent" } },
       layer: [
         phases(result),
-        ...before,
+        ...before.layers,
         { data: { values }, mark: { type: "line", interpolate: "step-after", strokeWidth: 1.6 },
           encoding: { x: X, y, color: { field: "name", type: "nominal", title: null, legend: { orient: "bottom", columns: 4 },
             scale: { domain: shown.map((s) => s[0]), range: LINES } } } },
@@ -48,13 +49,14 @@ const watchCharts = (lent) => {
     const most = Math.max(...result.moments.flatMap((m) => series.map(([, figure]) => figure(m) || 0)),
       predicted ? predicted.range_bytes[1] : 0);
     const [unit, name] = most < GIB ? [MIB, "MiB"] : [GIB, "GiB"];
-    const before = [];
+    const before = { layers: [], keys: [] };
     if (predicted) {
       const [low, high] = predicted.range_bytes;
-      before.push(
+      before.keys.push(["dashed", `predicted ${inGib(predicted.bytes)} (${inGib(low)} to ${inGib(high)})`]);
+      before.layers.push(
         { data: { values: [{ low: low / unit, high: high / unit }] }, mark: { type: "rect", color: "currentColor", opacity: 0.14 },
           encoding: { y: { field: "low", type: "quantitative" }, y2: { field: "high" } } },
-        rule(predicted.bytes / unit, `predicted ${inGib(predicted.bytes)} (${inGib(low)} to ${inGib(high)})`, [4, 3], "left"));
+        rule(predicted.bytes / unit, [4, 3]));
     }
     return lines(result, series.map(([title, figure]) => [title, (m) => (figure(m) == null ? null : figure(m) / unit)]),
       `${what}, ${name}`, 260, before, ` ${name}`);
@@ -71,8 +73,8 @@ const watchCharts = (lent) => {
       result.prediction && result.prediction.host_memory);
   const watched_load = ({ result }) =>
     lines(result, [["CPU (100 % is one core)", (m) => percent(m.cpu_share)], ...cards(result, (gpu) => percent(gpu.utilisation))],
-      "% busy", 150, [], " %");
-  const watched_power = ({ result }) => lines(result, cards(result, (gpu) => gpu.power_watts), "watts", 150, [], " W");
+      "% busy", 150, undefined, " %");
+  const watched_power = ({ result }) => lines(result, cards(result, (gpu) => gpu.power_watts), "watts", 150, undefined, " W");
 
   return { watched_gpu_memory, watched_host_memory, watched_load, watched_power };
 };

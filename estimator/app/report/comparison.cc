@@ -78,7 +78,7 @@ std::optional<double> price_of_million(const Comparison& comparison, size_t i) {
   const double pace = comparison.estimates[i].time.samples_per_second;
   const std::optional<double>& price = comparison.prices[i];
   if (!price || pace <= 0) return std::nullopt;
-  return *price / (3600 * pace) * 1e6;
+  return price_of_million(*price, pace);
 }
 
 Choices choices_of(const Comparison& comparison, std::string_view model) {

@@ -18,7 +18,11 @@ struct Comparison {
 
 // Each once, in their order.
 std::vector<std::string> models_of(const Comparison& comparison);
-// Of a million samples of one of them; nothing where its GPU has no price.
+// Of a million samples, at a price of an hour and so many samples a second.
+inline double price_of_million(double price, double samples_per_second) {
+  return price / (3600 * samples_per_second) * 1e6;
+}
+// Of one of them; nothing where its GPU has no price.
 std::optional<double> price_of_million(const Comparison& comparison, size_t estimate);
 
 // Indices of those of one model that surely fit: on the card with the least memory, with the

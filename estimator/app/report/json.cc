@@ -75,6 +75,10 @@ void describe_lists(Fields& f, Estimate& e, const JsonOptions& options) {
   f("unbeaten", options.unbeaten,
     {.meaning = "with --html of compare: it fits, and no other needs less memory at the same speed",
      .absent_where = !options.unbeaten});
+  f("price_of_a_million_samples", options.price_of_million,
+    {.meaning = "with --html of compare and --price",
+     .absent_where = !options.price_of_million,
+     .low = 0});
   f("kept", e.kept, {.absent_where = options.lists != JsonOptions::Lists::kAll || e.kept.empty()});
 }
 

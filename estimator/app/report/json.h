@@ -17,7 +17,8 @@ struct JsonOptions {
   JsonWriter::Layout layout = JsonWriter::Layout::kIndented;
   // What only pages ask for, left out where it is not given.
   const LargestBatch* batches = nullptr;
-  std::optional<bool> unbeaten{};  // among the estimates that it is compared with
+  std::optional<bool> unbeaten{};            // among the estimates that it is compared with
+  std::optional<double> price_of_million{};  // samples, where an hour has a price
   // Long lists that a page may have no room for: `kept` is left out first, then `layers` is empty.
   enum class Lists : uint8_t { kAll, kNotKept, kNeither } lists = Lists::kAll;
 };

@@ -64,6 +64,8 @@ void describe(Fields& f, SweepSummary& summary) {
   static constexpr std::array<std::string_view, 2> kGoals = {"maximize", "minimize"};
   f("configurations", summary.configurations);
   f("fit", summary.fit, "lines whose fits is true");
+  f("fits", summary.by_verdict[static_cast<size_t>(Verdict::kFits)],
+    "lines whose verdict is fits; with may_fit, does_not_fit and failed they sum to all");
   f("may_fit", summary.by_verdict[static_cast<size_t>(Verdict::kMayFit)],
     "lines whose verdict is may_fit");
   f("does_not_fit", summary.by_verdict[static_cast<size_t>(Verdict::kDoesNotFit)],
@@ -102,9 +104,13 @@ void describe(Fields& f, SweepPageDocument& page) {
   f.list("records", page.records, [&](SweepPageDocument::Record& r) {
     describe(f, r.record, page.time);
     f("unbeaten", r.is_pareto, "it fits, and no other needs less memory at the same speed");
+    f("unbeaten_on_gpu", r.is_pareto_of_gpu, "it fits, and no other of its model on its GPU does");
+    f("price_of_a_million_samples", r.price_of_million,
+      {.absent_where = !r.price_of_million, .low = 0});
   });
   const int64_t left_out = page.summary.configurations - static_cast<int64_t>(page.records.size());
   f("records_left_out", left_out, "of many configurations, some of those that are beaten");
+  f("grids", page.grids, "how many configurations fit, by two parameters");
   f("result", page.summary);
   describe_notes(f, page.summary.notes,
                  {.verb_settings = [&] { describe_verb_settings(f, page.summary); }});

@@ -13,6 +13,7 @@
 #include "estimator/answer/answer_notes.h"
 #include "estimator/app/report/page.h"
 #include "estimator/app/report/sweep_gpus.h"
+#include "estimator/app/report/sweep_grid.h"
 #include "estimator/app/report/sweep_record.h"
 #include "estimator/app/report/table.h"
 #include "graph/json/fields.h"
@@ -60,9 +61,12 @@ struct SweepPageDocument {
   struct Record {
     SweepRecord record;
     bool is_pareto = false;
+    bool is_pareto_of_gpu = false;
+    std::optional<double> price_of_million{};
   };
   bool time = true;
   std::vector<Record> records{};
+  std::vector<SweepGrid> grids{};
   SweepSummary summary{};
 };
 void describe(Fields& f, SweepPageDocument& page);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <optional>
@@ -74,23 +75,42 @@ std::optional<int64_t> longest_run(const SweepPoint& point) {
   return to_ns(static_cast<double>(*point.run_ns) * 1e-9 * above);
 }
 
+// What clusters usually call a card in gres.conf(5), "Type": a100 of a100-sxm-80gb, t4 of tesla-t4,
+// rtx4090 of rtx-4090.
+std::string slurm_type(std::string_view device_id) {
+  static constexpr std::array<std::string_view, 3> kMakes = {"tesla-", "quadro-", "grid-"};
+  for (const std::string_view make : kMakes) {
+    if (device_id.starts_with(make)) device_id.remove_prefix(make.size());
+  }
+  const bool numbered = device_id.starts_with("rtx-") || device_id.starts_with("gtx-");
+  const std::string whole(device_id);
+  const size_t first = whole.find('-');
+  if (!numbered) return whole.substr(0, first);
+  const size_t second = whole.find('-', first + 1);
+  std::string type = whole.substr(0, first) + whole.substr(first + 1, second - first - 1);
+  return whole.substr(std::min(second, whole.size())).starts_with("-ti") ? type + "ti" : type;
+}
+
 std::string script_of(const SlurmArray& array, const std::string& name) {
+  const std::string type = slurm_type(array.device_id);
   std::string text = fmt::format(
       "#!/bin/bash\n"
       "# {} of a sweep by plimsoll, a task each: up to {} of {} {}.\n"
       "# Each task runs the command that follows this file's name, with its parameters as "
       "--name=value:\n"
       "#   sbatch {}.sbatch python train.py\n"
+      "# 'sinfo -o %G' lists what this cluster calls its GPUs. If not {}: sbatch --gpus=NAME:{} "
+      "...\n"
       "#SBATCH --job-name=plimsoll-{}\n"
       "#SBATCH --array=0-{}\n"
-      "#SBATCH --gpus={}\n{}"
+      "#SBATCH --gpus={}:{}\n{}"
       "set -euo pipefail\n"
       "[ $# -gt 0 ] || {{ echo \"which program? sbatch $0 PROGRAM...\" >&2; exit 2; }}\n"
       "mapfile -t runs << 'RUNS'\n",
       array.tasks.size() == 1 ? "A run" : fmt::format("{} runs", array.tasks.size()),
       human_bytes(array.most_bytes),
-      array.gpus == 1 ? "one" : fmt::format("each of {}", array.gpus), array.device_id, name, name,
-      array.tasks.size() - 1, array.gpus, walltime_of(array.longest_ns));
+      array.gpus == 1 ? "one" : fmt::format("each of {}", array.gpus), array.device_id, name, type,
+      array.gpus, name, array.tasks.size() - 1, type, array.gpus, walltime_of(array.longest_ns));
   for (const std::string& task : array.tasks) text += task + "\n";
   return text +
          "RUNS\n"

@@ -61,12 +61,8 @@ Table::Layout Table::lay_out(const Page& page, size_t indent) const {
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     widths.push_back(columns_of(columns_[c].title));
-    bool empty = columns_[c].rank > 0;
-    for (const Row& row : rows_) {
-      widths[c] = std::max(widths[c], columns_of(row.cells[c].text));
-      empty = empty && row.cells[c].text.empty();
-    }
-    if (!empty) layout.shown.push_back(c);
+    for (const Row& row : rows_) widths[c] = std::max(widths[c], columns_of(row.cells[c].text));
+    if (!is_empty(c)) layout.shown.push_back(c);
   }
   const auto total = [&] {
     size_t sum = indent;
@@ -107,6 +103,11 @@ constexpr TableForm kTableForms[] = {
 }  // namespace
 
 std::span<const TableForm> table_forms() { return kTableForms; }
+
+bool Table::is_empty(size_t column) const {
+  return columns_[column].rank > 0 &&
+         std::ranges::all_of(rows_, [&](const Row& row) { return row.cells[column].text.empty(); });
+}
 
 std::string Table::line(const Layout& layout, const std::vector<std::string>& cells) const {
   std::string text;
@@ -149,14 +150,17 @@ std::string Table::csv() const {
 
 std::string Table::markdown() const {
   std::string text = "|", rule = "|";
-  for (const Column& column : columns_) {
-    text += " " + markdown_cell(column.title) + " |";
-    rule += column.kind == Column::kFigure ? "--:|" : "---|";
+  std::vector<size_t> shown;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (is_empty(c)) continue;
+    shown.push_back(c);
+    text += " " + markdown_cell(columns_[c].title) + " |";
+    rule += columns_[c].kind == Column::kFigure ? "--:|" : "---|";
   }
   text += "\n" + rule + "\n";
   for (const Row& row : rows_) {
     text += "|";
-    for (const TableCell& cell : row.cells) text += " " + markdown_cell(cell.text) + " |";
+    for (const size_t c : shown) text += " " + markdown_cell(row.cells[c].text) + " |";
     text += "\n";
   }
   return text;

@@ -57,6 +57,8 @@ class Table {
     std::vector<size_t> shown, widths;  // columns, and the width of each of those
     size_t left_out = 0;
   };
+  // A column that may be left out, and of which no row has anything.
+  bool is_empty(size_t column) const;
   Layout lay_out(const Page& page, size_t indent) const;
   std::string line(const Layout& layout, const std::vector<std::string>& cells) const;
 

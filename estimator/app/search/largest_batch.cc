@@ -162,7 +162,8 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
     std::erase_if(largest.notes.assumed, [&](const Assumption& a) {
       return a.setting == search.vary || a.change == setting_entry("dim", search.vary, "N");
     });
-    largest.rounds.push_back({point, estimated.time.step_ns, estimated.time.samples_per_second});
+    largest.rounds.push_back({point, estimated.time.step_ns, estimated.time.samples_per_second,
+                              search.parts ? memory_parts(estimated) : std::vector<MemoryPart>()});
   }
   if (search.vary == "batch") largest.as_fast = as_fast_as_any(largest);
   return largest;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimator/answer/answer_notes.h"
+#include "estimator/answer/memory_part.h"
 #include "estimator/app/search/max_batch.h"
 #include "estimator/memory/confidence.h"
 #include "estimator/request/request.h"
@@ -24,7 +25,8 @@ struct BatchSearch {
   int64_t multiple = 1;
   int64_t max = MaxBatchQuery{}.max;
   double confidence = kUsualConfidence;
-  size_t rounds = 6;  // how many round batches are timed
+  size_t rounds = 6;   // how many round batches are timed
+  bool parts = false;  // whether each of them says what its memory consists of
 };
 
 // A batch, or another size, that somebody would choose: a power of two or half as much again, or
@@ -33,6 +35,7 @@ struct RoundBatch {
   BatchPoint memory;
   int64_t step_ns = 0;
   double samples_per_second = 0;
+  std::vector<MemoryPart> parts{};  // of the peak, where they were asked for
 };
 
 struct LargestBatch {
@@ -62,6 +65,8 @@ inline void describe_sizes(Fields& f, LargestBatch& l) {
 inline void describe_speed(Fields& f, RoundBatch& r) {
   f("step_ns", r.step_ns);
   f("samples_per_second", r.samples_per_second, {.low = 0});
+  f("parts", r.parts,
+    {.meaning = "with --html: of its peak, largest first", .absent_where = r.parts.empty()});
 }
 
 inline void describe_point(Fields& f, BatchPoint& p, const LargestBatch& l) {

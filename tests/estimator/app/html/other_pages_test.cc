@@ -134,6 +134,7 @@ TEST_CASE("sweep page: records, the unbeaten among them, and names that are text
   REQUIRE(inside["records"].size() == 2);
   CHECK(inside["records"][0]["unbeaten"] == true);
   CHECK(inside["records"][1]["unbeaten"] == false);
+  CHECK(inside["records"][0]["unbeaten_on_gpu"] == true);
   CHECK(inside["records"][1]["parameters"]["batch"] == 16);
   CHECK(inside["records_left_out"] == 0);
   CHECK(inside["result"]["configurations"] == 2);
@@ -143,8 +144,58 @@ TEST_CASE("sweep page: records, the unbeaten among them, and names that are text
   other["records"][0].erase("parameters");
   CHECK(test::schema_fault(schema, other) != "");
   CHECK(html.find("1 OF 2 FIT") != html.npos);
+  CHECK(inside["grids"].empty());  // one parameter alone has several values
   CHECK(html.find("a&lt;b") != html.npos);
   CHECK(html.find("<i>") == html.npos);
+}
+
+TEST_CASE("sweep page: by two parameters, each with its front and its price") {
+  auto plan = read_sweep_plan(
+      R"({"parameters": {"batch": [8, 16], "image": [64, 96], "gpu": ["l4", "t4"]}})", "p", {});
+  REQUIRE(plan);
+  const auto price = [](const SweepCandidate& c) -> std::optional<double> {
+    if (c.point.device_id == "l4") return 3.6;
+    return std::nullopt;
+  };
+  SweepPage page(*plan, true, price);
+  SweepBest best;
+  SweepSummary summary;
+  for (size_t i = 0; i < 8; ++i) {
+    const SweptConfiguration at{static_cast<int64_t>(i), {i / 4, i / 2 % 2, i % 2}};
+    // The second card is slower and needs more; the largest of both do not fit.
+    SweepPoint p = point_of(100 + static_cast<int64_t>(10 * i), i % 2 == 0 ? 10 : 5, i < 6);
+    p.device_id = i % 2 == 0 ? "l4" : "t4";
+    if (i == 1) p.failure = Diagnostics{error("E1", "no").value()};
+    page.add(at, p);
+    best.add(at, p);
+    add(at, p, summary);
+  }
+  const std::string html = page.to_html(summary, best, "m", "plimsoll sweep");
+  const json inside = result_in(html);
+  CHECK(test::schema_fault(json::parse(schema_text("sweep")), inside) == "");
+  const json& grids = inside["grids"];
+  REQUIRE(grids.size() == 3);
+  CHECK(grids[0]["axes"][0]["name"] == "gpu");  // first, wherever the plan has it
+  CHECK(grids[0]["axes"][1]["values"] == json({"8", "16"}));
+  for (const json& grid : grids) {
+    int64_t all = 0;
+    for (const json& cell : grid["cells"])
+      for (const char* key : {"fits", "may_fit", "does_not_fit", "failed"})
+        all += cell[key].get<int64_t>();
+    CHECK(all == 8);
+  }
+  CHECK(grids[0]["cells"][1]["fits"] == 1);  // of the first card with the larger batch
+  CHECK(grids[0]["cells"][1]["does_not_fit"] == 1);
+  CHECK(grids[0]["cells"][2]["failed"] == 1);
+  const json& records = inside["records"];
+  CHECK(records[0]["price_of_a_million_samples"].get<double>() == doctest::Approx(100));
+  CHECK_FALSE(records[3].contains("price_of_a_million_samples"));
+  CHECK(records[3]["unbeaten"] == false);
+  CHECK(records[3]["unbeaten_on_gpu"] == true);
+  const json& sums = inside["result"];
+  CHECK(sums["fits"].get<int64_t>() + sums["may_fit"].get<int64_t>() +
+            sums["does_not_fit"].get<int64_t>() + sums["failed"].get<int64_t>() ==
+        sums["configurations"]);
 }
 
 TEST_CASE("sweep page: of very many, some, and all that are unbeaten") {
