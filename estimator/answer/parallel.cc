@@ -19,7 +19,7 @@ bool has_uneven_part(const CompiledModel& model, const ParallelPlan& plan) {
   const auto placed = parallel::place_weights(model.graph, model.weight_roles, plan);
   return std::ranges::any_of(placed.kept, [&](const auto& weight) {
     const auto extent = model.graph.tensors[weight.first].shape->front().evaluate(model.binding);
-    return extent && *extent % plan.mesh.extent(Axis::kShard) != 0;
+    return extent && *extent % plan.mesh.shards() != 0;
   });
 }
 
@@ -32,7 +32,7 @@ std::string why_worst(const CompiledModel& model, const ParallelPlan& plan) {
                        : stage + 1 == stages ? "has the network's outputs and the loss"
                                              : "has more blocks than others");
   }
-  const int64_t ranks = plan.mesh.extent(Axis::kShard);
+  const int64_t ranks = plan.mesh.shards();
   if (plan.sharded == Sharded::kNothing || ranks == 1) return "all ranks hold the same";
   if (plan.sharded_by != ShardedBy::kFsdp2 || !has_uneven_part(model, plan))
     return "all ranks hold equal parts";

@@ -14,6 +14,8 @@
 #include "graph/exporter/weight_roles.h"
 #include "graph/ops/infer.h"
 #include "graph/parallel/stage.h"
+#include "graph/parallel/stage_check.h"
+#include "graph/parallel/unit.h"
 #include "graph/rewrite/assume_dropout.h"
 #include "graph/rewrite/cast.h"
 #include "graph/rewrite/drop_masks.h"
@@ -256,13 +258,13 @@ Result<void> take_stage(CompiledModel& compiled, TrainingPlan& plan) {
                              ": several networks that are trained in turn are no "
                              "pipeline");
   }
-  auto stage = TRY(parallel::stage_of(compiled.graph, classify_parameters(compiled.graph),
-                                      compiled.recipe.parallel.mesh));
-  auto losses = std::move(plan.networks.front().losses);
+  const ParallelPlan& shared = compiled.recipe.parallel;
+  auto stage = TRY(parallel::stage_of(compiled.graph, classify_parameters(compiled.graph), shared));
+  const auto blocks = static_cast<int64_t>(parallel::units_below(compiled.graph, "").size());
+  const auto noted_stages = TRY(parallel::check_stages(blocks, compiled.recipe));
+  compiled.warnings.insert(compiled.warnings.end(), noted_stages.begin(), noted_stages.end());
+  plan = parallel::plan_of(stage, plan.networks.front().losses);
   compiled.graph = std::move(stage.graph);
-  plan = plan_for(compiled.graph, std::move(losses));
-  plan.networks.front().received = std::move(stage.received);
-  plan.networks.front().sends = !stage.is_last;
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 
 namespace plimsoll {
 namespace {
@@ -31,6 +32,9 @@ int64_t nearest_divisor(int64_t whole, int64_t wanted) {
   }
   return best;
 }
+
+// Of a stage of an interleaved pipeline, where nobody says how many: the fewest that there are.
+constexpr int64_t kDefaultChunks = 2;
 
 // So many GPUs as the axes take, or other extents of the widest axis.
 tl::unexpected<Diagnostics> undivided(const ParallelRequest& request, int64_t gpus) {
@@ -63,6 +67,27 @@ void set_sharding(const ParallelRequest& request, ParallelPlan& plan) {
   plan.keeps_gathered = request.fsdp && request.zero == static_cast<int64_t>(Sharded::kGradients);
 }
 
+// Of experts each rank has its own: units that FSDP, or stages 2 and 3 of ZeRO, share among all
+// ranks can do without them where no other rank has the same ones; Megatron-LM's optimizer shares
+// either among those that do.
+Result<void> check_experts(const ParallelRequest& request, const ParallelPlan& plan) {
+  const int64_t experts = plan.mesh.extent(Axis::kExpert);
+  const int64_t alike = plan.mesh.extent(Axis::kContext) * plan.mesh.extent(Axis::kShard) *
+                        plan.mesh.extent(Axis::kData);
+  if (experts == 1 || !request.shards() || alike == 1 || buffers_gradients(plan)) return {};
+  return error(
+      "E120",
+      fmt::format("{} and {}: {} ranks have the same experts, which are not sharded with "
+                  "what all ranks have",
+                  setting("ep", std::to_string(experts)),
+                  request.fsdp ? setting("fsdp") : setting("zero", std::to_string(*request.zero)),
+                  alike),
+      {},
+      fmt::format("nearest that work: {}, or {} with {}",
+                  setting("ep", std::to_string(experts * alike)), setting("zero", "1"),
+                  setting("gradient-buffer", "as-ready")));
+}
+
 }  // namespace
 
 int64_t ParallelRequest::named() const {
@@ -90,6 +115,11 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   plan.mesh.rank = request.rank;
   plan.exchanges_last = request.no_sync;
   plan.schedule = request.schedule.value_or(plan.schedule);
+  plan.balance = request.balance.value_or(plan.balance);
+  if (plan.schedule == Schedule::kInterleaved)
+    plan.chunks = request.chunks.value_or(kDefaultChunks);
+  plan.context_by = request.context_by.value_or(plan.context_by);
+  plan.capacity = request.capacity.value_or(plan.capacity);
   plan.sequence_parallel = request.sequence_parallel;
   plan.split_loss = request.split_loss.value_or(plan.split_loss);
   plan.gradient_buffer = request.gradient_buffer.value_or(plan.gradient_buffer);
@@ -100,6 +130,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   if (request.shards() && !is_given(Axis::kShard))
     std::swap(plan.mesh.extent(Axis::kShard), plan.mesh.extent(Axis::kData));
   set_sharding(request, plan);
+  TRY(check_experts(request, plan));
   return plan;
 }
 

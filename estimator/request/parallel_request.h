@@ -19,6 +19,10 @@ struct ParallelRequest {
   std::optional<int64_t> zero;             // stage of ZeRO
   bool sequence_parallel = false;          // what tp ranks hold alike is parted along the sequence
   std::optional<Schedule> schedule;        // of a pipeline's micro-batches
+  std::optional<int64_t> chunks;           // of a stage; 2 where the schedule has several
+  std::optional<StageBalance> balance;     // blocks where not said
+  std::optional<ContextBy> context_by;     // a ring where not said
+  std::optional<double> capacity;          // of experts
   std::optional<SplitLoss> split_loss;     // PyTorch's own where not said
   std::optional<GradientBuffer> gradient_buffer;  // none where not said
   bool no_sync = false;  // gradients are exchanged in a step's last pass alone

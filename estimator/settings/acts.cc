@@ -77,7 +77,7 @@ bool exchanges(const SettingScope& s) {
 }
 bool shards(const SettingScope& s) {
   const ParallelPlan& plan = s.model.recipe.parallel;
-  return plan.sharded != Sharded::kNothing && plan.mesh.extent(Axis::kShard) > 1 &&
+  return plan.sharded != Sharded::kNothing && plan.mesh.shards() > 1 &&
          (trains(s) || plan.sharded == Sharded::kWeights);
 }
 bool has_network(const SettingScope& s) { return s.platform.nodes > 1; }

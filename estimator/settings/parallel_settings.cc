@@ -21,15 +21,20 @@ namespace {
 
 using Type = SettingValue::Type;
 
-constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMostRanks = 1 << 20, kMostChunks = 1024;
+constexpr double kMostCapacity = 1024;
 constexpr std::string_view kEveryRank = "all";
 
 // Axes that a plan may name.
-constexpr std::array kAxes = {Axis::kShard, Axis::kData, Axis::kTensor, Axis::kStage};
+constexpr std::array kAxes = {Axis::kShard, Axis::kData,    Axis::kTensor,
+                              Axis::kStage, Axis::kContext, Axis::kExpert};
+// Beside them, chunks of a stage: "vp" of Megatron-LM's configs.
+constexpr std::string_view kChunks = "vp";
 
 std::vector<std::string> axis_words() {
   std::vector<std::string> words;
   for (const Axis axis : kAxes) words.emplace_back(kAxisNames[static_cast<size_t>(axis)]);
+  words.emplace_back(kChunks);
   return words;
 }
 
@@ -50,6 +55,11 @@ Result<void> read_axes(const SettingRow& row, std::string_view text, Request& in
   for (const std::string_view part : split(text, ',')) {
     const auto pair = TRY(parse_assignment(called, trimmed(part)));
     const auto at = TRY(parse_word(called, pair.first, axis_words()));
+    if (at == kAxes.size()) {
+      into.parallel.chunks = TRY(parse_count(called, pair.second, 1, kMostChunks));
+      if (*into.parallel.chunks > 1) into.parallel.schedule = Schedule::kInterleaved;
+      continue;
+    }
     const bool shards = kAxes[at] == Axis::kShard;
     if (shards) into.parallel.fsdp = true;
     if (shards && pair.second == kEveryRank) continue;
@@ -156,10 +166,36 @@ bool splits_scores(const SettingScope& s) {
 }
 
 constexpr std::array<std::string_view, 2> kSplitLosses = {"dtensor", "megatron"};
-constexpr std::array<std::string_view, 2> kSchedules = {"1f1b", "gpipe"};
+constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "gpipe", "interleaved", "zb"};
+constexpr std::array<std::string_view, 2> kBalances = {"blocks", "cost"};
+constexpr std::array<std::string_view, 3> kContexts = {"ring", "allgather", "ulysses"};
 
 bool has_stages(const SettingScope& s) {
   return s.model.recipe.parallel.mesh.extent(Axis::kStage) > 1;
+}
+
+bool has_chunks(const SettingScope& s) {
+  return has_stages(s) && s.model.recipe.parallel.schedule == Schedule::kInterleaved;
+}
+bool shares_sequences(const SettingScope& s) {
+  return s.model.recipe.parallel.mesh.extent(Axis::kContext) > 1;
+}
+bool shares_experts(const SettingScope& s) {
+  return s.model.recipe.parallel.mesh.extent(Axis::kExpert) > 1;
+}
+
+// A factor, or none.
+constexpr SettingValue capacity() {
+  return {.type = Type::kNumber,
+          .placeholder = "F",
+          .read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+            into.parallel.capacity = TRY(parse_real(setting(row.name), text, 0, kMostCapacity));
+            return {};
+          },
+          .write =
+              [](JsonWriter& out, const Request& from) {
+                from.parallel.capacity ? out.real(*from.parallel.capacity) : out.null();
+              }};
 }
 
 constexpr std::string_view kOneStage = "one GPU runs all layers; {} sets the number of stages";
@@ -173,7 +209,7 @@ bool accumulates_parts(const SettingScope& s) {
 constexpr SettingRow kParallelRows[] = {
     {.name = "parallel",
      .group = kRunGroup,
-     .help = "ranks along fsdp, dp, tp and pp, e.g. fsdp=8,tp=2; --gpus is the product",
+     .help = "ranks along fsdp, dp, tp, pp, cp and ep, e.g. fsdp=8,tp=2; --gpus is the product",
      .default_text = "all GPUs along dp",
      .value = axes(),
      .record = {.name = "parallel", .write = write_axes, .composed = true}},
@@ -238,10 +274,23 @@ constexpr SettingRow kParallelRows[] = {
      .record = kInParallel},
     {.name = "schedule",
      .group = kRunGroup,
-     .help = "order of micro-batches: 1f1b, or gpipe (all forward, then all backward)",
+     .help = "order of micro-batches: 1f1b, gpipe (all forward, then all backward), interleaved or "
+             "zb (ZB-H1)",
      .default_text = "1f1b",
      .value = word_value<kSchedules, 0, &Request::parallel, &ParallelRequest::schedule>("NAME"),
      .record = {.name = "schedule", .word = written_schedule},
+     .acts = {has_stages, kOneStage, "pp"}},
+    {.name = "virtual-stages",
+     .group = kRunGroup,
+     .help = "with --schedule interleaved: chunks of blocks a GPU has",
+     .default_text = "2",
+     .value = count_value<&Request::parallel, &ParallelRequest::chunks>(1, kMostChunks),
+     .acts = {has_chunks, "a stage has one chunk of blocks; {} gives it several", "schedule"}},
+    {.name = "stage-balance",
+     .group = kRunGroup,
+     .help = "stages have the same number of blocks, or the same cost, as nanotron has it",
+     .default_text = "blocks",
+     .value = word_value<kBalances, 0, &Request::parallel, &ParallelRequest::balance>("BY"),
      .acts = {has_stages, kOneStage, "pp"}},
     {.name = "micro-batches",
      .group = kRunGroup,
@@ -250,6 +299,31 @@ constexpr SettingRow kParallelRows[] = {
      .value = count_value<&Request::recipe, &Recipe::accumulate>(1, 4096),
      .record = {.name = "accumulation", .write = write_passes, .composed = true},
      .acts = {has_stages, kOneStage, "pp"}},
+    {.name = "cp",
+     .group = kRunGroup,
+     .help = "context parallel: split sequences over N GPUs",
+     .default_text = "1",
+     .value = ranks_along<Axis::kContext>(),
+     .record = kInParallel},
+    {.name = "cp-kind",
+     .group = kRunGroup,
+     .help = "with --cp: ring, allgather (of keys and values) or ulysses (heads)",
+     .default_text = "ring",
+     .value = word_value<kContexts, 0, &Request::parallel, &ParallelRequest::context_by>("KIND"),
+     .record = {.name = "cp_kind"},
+     .acts = {shares_sequences, "each GPU has whole sequences; {} splits them", "cp"}},
+    {.name = "ep",
+     .group = kRunGroup,
+     .help = "expert parallel: split experts over N GPUs of those along dp",
+     .default_text = "1",
+     .value = ranks_along<Axis::kExpert>(),
+     .record = kInParallel},
+    {.name = "capacity",
+     .group = kRunGroup,
+     .help = "with --ep: tokens of an expert, as a factor of the mean",
+     .default_text = "as many as come, evenly",
+     .value = capacity(),
+     .acts = {shares_experts, "each GPU has all experts; {} splits them", "ep"}},
     {.name = "rank",
      .group = kRunGroup,
      .help = "the GPU whose memory and time are shown",

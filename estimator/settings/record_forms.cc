@@ -61,7 +61,8 @@ std::optional<std::string> written_version(const std::string& written) {
 }
 
 std::optional<std::string> written_schedule(const std::string& written) {
-  return written == "1f1b" || written == "gpipe" ? written : "";
+  static constexpr std::string_view kWords[] = {"1f1b", "gpipe", "interleaved", "zb"};
+  return std::ranges::find(kWords, written) != std::end(kWords) ? written : "";
 }
 
 std::optional<std::string> written_stage(const std::string& written) {

@@ -9,7 +9,8 @@ namespace {
 constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}};
 constexpr TrainerDefault kTrl[] = {
     {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"checkpoint", "blocks"}};
-constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}};
+constexpr TrainerDefault kTorchtitan[] = {
+    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"cp-kind", "allgather"}};
 constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"}, {"optimizer", "adamw"}};
 
 // Weights of 16 bits with copies in 32 bits.
@@ -18,11 +19,9 @@ constexpr TrainerDefault kMegatron[] = {{"clip-grad-norm", "1"},
                                         {"precision", "mixed-bf16"},
                                         {"gradient-buffer", "as-ready"},
                                         {"split-loss", "megatron"}};
-constexpr TrainerDefault kNanotron[] = {{"clip-grad-norm", "1"},
-                                        {"optimizer", "adamw-fused"},
-                                        {"precision", "mixed-bf16"},
-                                        {"gradient-buffer", "after-pass"},
-                                        {"split-loss", "megatron"}};
+constexpr TrainerDefault kNanotron[] = {
+    {"clip-grad-norm", "1"},           {"optimizer", "adamw-fused"}, {"precision", "mixed-bf16"},
+    {"gradient-buffer", "after-pass"}, {"split-loss", "megatron"},   {"stage-balance", "cost"}};
 
 constexpr TrainerRow kTrainers[] = {
     {"hf", "Hugging Face's Trainer", kHuggingFace,
@@ -30,14 +29,16 @@ constexpr TrainerRow kTrainers[] = {
     {"trl", "TRL's SFTTrainer", kTrl,
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it"},
     {"torchtitan", "torchtitan", kTorchtitan,
-     "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation"},
+     "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation, "
+     "context_parallel_rotate_method"},
     {"litgpt", "litgpt", kLitgpt, "litgpt, finetune/lora.py and full.py"},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
      "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py"},
     {"nanotron", "nanotron", kNanotron,
      "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "
-     "optim/gradient_accumulator.py, parallel/tensor_parallel/functional.py"},
+     "optim/gradient_accumulator.py, parallel/tensor_parallel/functional.py, models/base.py "
+     "(block_compute_costs)"},
 };
 
 }  // namespace

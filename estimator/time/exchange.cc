@@ -101,11 +101,20 @@ namespace {
 // both together.
 constexpr double kBeside = .5;
 
+// Of a pipeline's stages two have a weight both, the first and the last: in machines that differ
+// where stages are in several.
+ExchangeGroup two_of(const ExchangeGroup& stages) {
+  return stages.nodes > 1 ? ExchangeGroup{.per_node = 1, .nodes = 2}
+                          : ExchangeGroup{.per_node = std::min<int64_t>(2, stages.per_node)};
+}
+
 // Gradients are summed as the scheme has it; what goes one way goes around a ring.
 double seconds_of(const ExchangePoint& point, const ExchangeScheme& scheme,
                   const GroupExchange& among) {
   const auto bytes = static_cast<double>(point.bytes);
-  const auto& [group, rates] = among;
+  const ExchangeRates& rates = among.rates;
+  const bool tied = point.axis == Axis::kStage && point.kind == CollectiveKind::kAllReduce;
+  const ExchangeGroup group = tied ? two_of(among.group) : among.group;
   if (point.kind == CollectiveKind::kAllReduce)
     return exchange_seconds(scheme, bytes, group, rates);
   return collective_seconds(point.kind, bytes, group.per_node, rates.link) +
@@ -139,7 +148,7 @@ double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePo
       for (Queue& queue : queues) queue.go_on(kBeside * work[i]);
     }
     if (!point.awaited) {
-      queues[axis].issued += slower * seconds_of(point, scheme, axes[axis]);
+      queues[axis].issued += slower * seconds_of(point, scheme, axes[point.group()]);
       ends.resize(std::max(ends.size(), point.collective + 1));
       ends[point.collective] = queues[axis].issued;
       continue;

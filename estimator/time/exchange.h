@@ -75,7 +75,8 @@ struct GroupExchange {
   ExchangeGroup group;
   ExchangeRates rates;
 };
-using ExchangeByAxis = std::array<GroupExchange, kAxisCount>;
+// By axis; behind them by axis where ranks that share sequences and experts join (Mesh::joined()).
+using ExchangeByAxis = std::array<GroupExchange, 2 * kAxisCount>;
 
 // Where a step begins a collective, or waits for its end.
 struct ExchangePoint {
@@ -85,6 +86,9 @@ struct ExchangePoint {
   Axis axis = Axis::kData;
   int64_t bytes = 0;
   int64_t times = 1;  // in a step
+  bool joined = false;
+
+  size_t group() const { return static_cast<size_t>(axis) + (joined ? kAxisCount : 0); }
 };
 
 // Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work

@@ -123,9 +123,13 @@ ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
 ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh) {
   ExchangeByAxis axes;
   const Link* link = platform.link ? &*platform.link : nullptr;
-  for (size_t axis = 0; axis < kAxisCount; ++axis) {
-    auto& [group, rates] = axes[axis];
-    group = group_along(static_cast<Axis>(axis), mesh, platform.gpu_count / platform.nodes);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<Axis>(i % kAxisCount);
+    const bool joined = i >= kAxisCount;
+    if (joined && axis != Axis::kShard && axis != Axis::kData) continue;
+    auto& [group, rates] = axes[i];
+    group =
+        group_along(axis, joined ? mesh.joined(axis) : mesh, platform.gpu_count / platform.nodes);
     if (group.per_node * group.nodes == 1) continue;
     rates = exchange_rates(link, group.per_node, platform.host);
     rates.card_memory = platform.device.bandwidth.value;
@@ -208,7 +212,8 @@ StepBytes::StepBytes(const CompiledModel& model) : batches_(batches_per_step(mod
                        .awaited = e.kind == Event::Kind::kAwait,
                        .kind = step.collectives[e.id].kind,
                        .axis = step.collectives[e.id].axis,
-                       .times = times(i)});
+                       .times = times(i),
+                       .joined = step.collectives[e.id].joined});
   }
 }
 
@@ -232,9 +237,10 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.replicated_arrays = replicated_arrays(model.step);
-  const int64_t stages = model.recipe.parallel.mesh.extent(Axis::kStage);
-  input.bubble =
-      static_cast<double>(stages - 1) / static_cast<double>(batches_per_step(model.recipe));
+  input.pipeline = {.stages = model.recipe.parallel.mesh.extent(Axis::kStage),
+                    .micro_batches = batches_per_step(model.recipe),
+                    .chunks = model.recipe.parallel.chunks};
+  input.schedule = model.recipe.parallel.schedule;
   input.training = model.recipe.mode != Mode::kInference;
   if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
   if (program.input_copy.value_or(dispatch.pageable_input))

@@ -152,6 +152,19 @@ void StepSum::add(const KernelAt& kernel, const Launches& launches, const Kernel
   if (launches.phase == StepPhase::kForward) forward_ += dispatch;
 }
 
+namespace {
+
+// Of the time of its passes. Gradients of weights take as long as the forward pass, which
+// multiplies as much.
+double bubble_of(const StepTimeInput& around, const StepTime& step) {
+  const double forward = step.phase[static_cast<size_t>(StepPhase::kForward)];
+  const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
+  const double weights = passes > 0 ? std::min(forward / passes, 1. / 3) : 0;
+  return parallel::bubble_of(around.schedule, around.pipeline, weights);
+}
+
+}  // namespace
+
 StepTime StepSum::finish(const StepTimeInput& around) const {
   StepTime step;
   for (size_t phase = 0; phase < phase_.size(); ++phase) step.phase[phase] = phase_[phase].value();
@@ -175,7 +188,7 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   for (const OrderlessSum& sum : stretches_) work.push_back(sum.value() * held_up);
   step.communication = waited(around, work, 1);
   const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
-  step.bubble = around.bubble * (device_or_host(passes, step.host) + step.communication);
+  step.bubble = bubble_of(around, step) * (device_or_host(passes, step.host) + step.communication);
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = busy_seconds(step, 1);
   const double isolated = busy + step.fixed + step.input_copy + step.communication + step.bubble;

@@ -19,6 +19,7 @@
 #include "estimator/library/kernel_time.h"
 #include "estimator/time/exchange.h"
 #include "graph/base/orderless_sum.h"
+#include "graph/parallel/schedule.h"
 
 namespace plimsoll {
 
@@ -87,10 +88,10 @@ struct StepTimeInput {
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;
-  // Of a pipeline: what its stages wait for the first micro-batch and behind the last one, as a
-  // share of their passes: (stages - 1) / micro-batches (Narayanan et al.,
-  // arXiv:2104.04473, 2.2.1).
-  double bubble = 0;
+  // Of a pipeline: what its stages wait for the first micro-batch and behind the last one
+  // (parallel::bubble_of()).
+  parallel::Stage pipeline{};
+  Schedule schedule = Schedule::kOneForwardOneBackward;
   bool training = true;
   // Used where devices > 1.
   const ExchangeScheme* scheme = &exchange_schemes().front();

@@ -1,5 +1,7 @@
 #include "graph/eager/attention_form.h"
+#include "graph/eager/attention_kernel.h"
 #include "graph/eager/autocast.h"
+#include "graph/eager/context_attention.h"
 
 namespace plimsoll::eager {
 namespace {
@@ -45,16 +47,6 @@ Value separate(Machine& m, const AttentionOperands& given, const AttentionOption
   return cast(m, matmul(m, weights, v), given.q.dtype());
 }
 
-// A tensor of q's sizes, heads as wide as v's. Flash and the library give it q's order in memory,
-// the memory-efficient kernel [N,S,H,D] seen as [N,H,S,D].
-Value result_of(Machine& m, const Value& q, const Value& v, AttentionForm form) {
-  const Shape& s = q.sizes();
-  if (form != AttentionForm::kMemoryEfficient && s[3] == v.sizes()[3])
-    return m.allocate(dense_like(q.layout(), q.dtype(), m.decider()));
-  const Value memory = m.allocate(q.dtype(), {s[0], s[2], s[1], v.sizes()[3]});
-  return transpose(m, memory, 1, 2);
-}
-
 // The memory-efficient kernel reads masks whose rows start at multiples of this many elements
 // (mem_eff_alignment in ATen/native/transformers/attention.cpp); the gradients it makes for them
 // are wider still (kernels in native/transformers/cuda/attention_backward.cu).
@@ -94,37 +86,19 @@ Value padded_heads(Machine& m, const Value& x) {
   return m.decider().equal(sizes[3], x.sizes()[3]) ? x : rearrange(m, "pad", x, sizes);
 }
 
-void launch(Machine& m, Pass pass, const AttentionProblem<Dim>& p, const Dim& bytes_read,
-            const Dim& bytes_written, DType dtype, std::initializer_list<const Value*> read,
-            std::initializer_list<const Value*> written) {
-  const Dim pairs = p.batch * p.heads * p.queries * p.keys;
-  // Backward makes five products to forward's two.
-  const Dim flop = Dim(2) * pairs * (p.head_size + p.value_size);
-  m.launch({.kernel_class = KernelClass::kAttention,
-            .pass = pass,
-            .dtype = dtype,
-            .tensor_core = m.tensor_core_matmuls(dtype),
-            .op = "attention",
-            .flop = pass == Pass::kForward ? flop : floor_div(flop * Dim(5), 2),
-            .read = bytes_read,
-            .written = bytes_written,
-            .problem = p},
-           read, written);
-}
-
 Backward fused_backward(const AttentionProblem<Dim>& p) {
   return [p](Machine& m, const Gradients& g, const GradNode& n) {
     Gradients out(4);
     const Dim operands = n.saved(0).bytes() + n.saved(1).bytes() + n.saved(2).bytes();
-    for (size_t i = 0; i < 3; ++i) out[i] = result_of(m, n.saved(i), n.saved(i), p.form);
+    for (size_t i = 0; i < 3; ++i) out[i] = attention_result(m, n.saved(i), n.saved(i), p.form);
     if (n.needs(3)) {
       const Value wide = m.allocate(n.saved(0).dtype(), {p.batch, p.heads, p.queries,
                                                          round_up(p.keys, kMaskGradientAlignment)});
       out[3] = slice(m, wide, 3, 0, p.keys, 1);
     }
-    launch(m, Pass::kBackward, p, operands + Dim(2) * g[0].bytes(), operands, g[0].dtype(),
-           {&g[0], &n.saved(0), &n.saved(1), &n.saved(2), &n.saved(3)},
-           {&out[0], &out[1], &out[2], &out[3]});
+    launch_attention(m, Pass::kBackward, p, operands + Dim(2) * g[0].bytes(), operands,
+                     g[0].dtype(), {&g[0], &n.saved(0), &n.saved(1), &n.saved(2), &n.saved(3)},
+                     {&out[0], &out[1], &out[2], &out[3]});
     return out;
   };
 }
@@ -133,6 +107,7 @@ Backward fused_backward(const AttentionProblem<Dim>& p) {
 // whether a backward pass will want the log of its row sums.
 Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
             const AttentionOptions& options) {
+  if (shares_sequence(m)) return ring_attention(m, o, form, options);
   const Shape& q = o.q.sizes();
   const Shape& k = o.k.sizes();
   const AttentionProblem<Dim> p{.form = form,
@@ -146,7 +121,7 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
                                 .causal = options.causal,
                                 .masked = o.mask.defined(),
                                 .dropout = options.dropout > 0};
-  Value result = result_of(m, o.q, o.v, form);
+  Value result = attention_result(m, o.q, o.v, form);
   const Value seed = m.allocate(DType::kInt64, {});
   const Value offset = m.allocate(DType::kInt64, {});
   const bool pads_rows = form == AttentionForm::kMemoryEfficient;
@@ -168,8 +143,8 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
             {offset, "attention keeps its random state"}};
     if (o.mask.defined()) kept.push_back({o.mask, "attention keeps its mask"});
   }
-  launch(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(), result.bytes(), o.q.dtype(),
-         {&o.q, &o.k, &o.v, &o.mask}, {&result});
+  launch_attention(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(), result.bytes(),
+                   o.q.dtype(), {&o.q, &o.k, &o.v, &o.mask}, {&result});
   const Value inputs[] = {o.q, o.k, o.v, o.mask};
   m.record(result, inputs, std::move(kept), fused_backward(p));
   return result;
@@ -199,15 +174,22 @@ Value memory_efficient(Machine& m, const AttentionOperands& o, const AttentionOp
 }  // namespace
 
 Value attention(Machine& m, const Value& query, const Value& key, const Value& value,
-                const Value& bias, const AttentionOptions& given) {
+                const Value& bias, const AttentionOptions& options) {
+  const AttentionOperands operands{query, key, value, bias};
+  return shares_heads(m) ? attention_of_heads(m, operands, options)
+                         : attention_over(m, operands, options);
+}
+
+Value attention_over(Machine& m, const AttentionOperands& operands, const AttentionOptions& given) {
+  const auto& [query, key, value, bias] = operands;
   // Heads of all samples in one dimension: PyTorch sees them as those of one sample (2.15's own
   // dispatch; timm's SAM).
   if (query.rank() == 3 && key.rank() == 3 && value.rank() == 3) {
     const auto grown = [&m](const Value& x) {
       return x.defined() && x.on_device() && x.rank() == 3 ? unsqueeze(m, x, 0) : x;
     };
-    return squeeze(m, attention(m, grown(query), grown(key), grown(value), grown(bias), given),
-                   {0});
+    return squeeze(
+        m, attention_over(m, {grown(query), grown(key), grown(value), grown(bias)}, given), {0});
   }
   const AttentionCode code = m.policy().attention.code;
   // PyTorch's operator caps no scores and has neither sinks nor alibi: such models run theirs one
@@ -229,6 +211,7 @@ Value attention(Machine& m, const Value& query, const Value& key, const Value& v
   const auto form =
       code == AttentionCode::kEager || uneven ? std::nullopt : attention_form(m, o, options);
   if (!form) {
+    if (shares_sequence(m)) o = with_whole_sequence(m, o);
     if (code == AttentionCode::kEager || !m.policy().attention.separate_by_operator)
       return separate(m, o, options);
     const AutocastPause pause(m);  // the operator's pieces run in the type the whole was given

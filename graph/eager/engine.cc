@@ -6,12 +6,54 @@
 #include <algorithm>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/base/cancel.h"
 #include "graph/eager/machine.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
+namespace {
+
+// A weight, seen or cast as an operator reads it.
+bool of_weights(const Edge& edge) {
+  if (!edge.node) return false;
+  if (edge.node->is_leaf) return !edge.node->received;
+  return edge.node->kept.empty() && !edge.node->edges.empty() &&
+         std::ranges::all_of(edge.node->edges, of_weights);
+}
+bool of_others(const Edge& edge) { return edge.node && !of_weights(edge); }
+bool of_none(const Edge& /*edge*/) { return false; }
+
+bool has_weights(const GradNode& node) { return std::ranges::any_of(node.edges, of_weights); }
+
+// Some of a node's inputs want no gradient while it lives.
+class EdgesOff {
+ public:
+  EdgesOff(const GradNode& node, bool (*which)(const Edge&)) {
+    for (const Edge& edge : node.edges) {
+      if (!edge.node || edge.node->grad_disabled) continue;
+      if (which(edge)) {
+        off_.push_back(edge.node);
+      } else {
+        left_ = true;
+      }
+    }
+    for (const GradNodeRef& input : off_) input->grad_disabled = true;
+  }
+  ~EdgesOff() {
+    for (const GradNodeRef& input : off_) input->grad_disabled = false;
+  }
+  EdgesOff(const EdgesOff&) = delete;
+  EdgesOff& operator=(const EdgesOff&) = delete;
+  bool left() const { return left_; }  // some still want one
+
+ private:
+  std::vector<GradNodeRef> off_;
+  bool left_ = false;
+};
+
+}  // namespace
 
 struct Engine {
   struct Pending {
@@ -26,6 +68,7 @@ struct Engine {
 
   Machine& m;
   std::vector<Value>* held = nullptr;
+  Machine::PutOff* put_off = nullptr;
   std::vector<GradNodeRef> disabled{};  // inner nodes, for this pass only
   std::unordered_map<GradNode*, Pending> pending{};
   std::priority_queue<GradNodeRef, std::vector<GradNodeRef>, Later> ready{};
@@ -93,9 +136,11 @@ struct Engine {
     const bool any =
         std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
     Gradients outgoing;
+    const bool waits = put_off != nullptr && any && has_weights(*node);
     if (any && node->backward && !node->grad_disabled) {
       if (node->region) unpack(*node);
-      outgoing = node->backward(m, incoming, *node);
+      const EdgesOff off(*node, waits ? of_weights : of_none);
+      if (off.left()) outgoing = node->backward(m, incoming, *node);
     }
     outgoing.resize(node->edges.size());
     for (size_t i = 0; i < outgoing.size(); ++i) {
@@ -104,7 +149,9 @@ struct Engine {
         outgoing[i] = cast(m, sum_to(m, outgoing[i], input.sizes), input.dtype);
       }
     }
-    if (held) {
+    if (waits) {
+      put_off->emplace_back(node, std::move(incoming));
+    } else if (held) {
       for (Value& gradient : incoming) {
         if (gradient.defined()) held->push_back(std::move(gradient));
       }
@@ -120,13 +167,39 @@ struct Engine {
       if (--pending[edge.node.get()].waiting == 0) ready.push(edge.node);
     }
   }
+
+  // What run() put off.
+  void run_weights(GradNode& node, Gradients incoming) {
+    m.node_ = node.node;
+    Gradients outgoing;
+    {
+      const EdgesOff off(node, of_others);
+      outgoing = node.backward(m, incoming, node);
+    }
+    incoming.clear();
+    node.kept.clear();
+    node.region.reset();
+    for (size_t i = 0; i < std::min(outgoing.size(), node.edges.size()); ++i) {
+      const Edge& edge = node.edges[i];
+      if (!outgoing[i].defined() || !of_weights(edge)) continue;
+      Value gradient =
+          cast(m, sum_to(m, std::exchange(outgoing[i], {}), edge.input->sizes), edge.input->dtype);
+      if (edge.node->is_leaf) {
+        m.accumulate(*edge.node, std::move(gradient));
+        continue;
+      }
+      Gradients next(edge.node->outputs);
+      next[edge.output] = std::move(gradient);
+      run_weights(*edge.node, std::move(next));
+    }
+  }
 };
 
 void Machine::backward(std::span<const Value> roots, std::span<const Value> gradients,
-                       std::vector<Value>* held) {
+                       std::vector<Value>* held, PutOff* put_off) {
   const bool had_grad = grad_enabled_;
   grad_enabled_ = false;
-  Engine engine{*this, held};
+  Engine engine{*this, held, put_off};
   std::vector<GradNodeRef> nodes;
   for (const Value& root : roots) {
     if (root.requires_grad()) nodes.push_back(root.grad());
@@ -149,6 +222,17 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
     engine.run(node);
   }
   for (const auto& node : engine.disabled) node->grad_disabled = false;
+  grad_enabled_ = had_grad;
+}
+
+void Machine::finish_backward(PutOff put_off) {
+  const bool had_grad = grad_enabled_;
+  grad_enabled_ = false;
+  for (auto& [node, gradients] : put_off) {
+    check_cancelled();
+    Engine{*this}.run_weights(*node, std::exchange(gradients, {}));
+    node.reset();
+  }
   grad_enabled_ = had_grad;
 }
 

@@ -14,6 +14,8 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "graph/eager/fusion.h"
 #include "graph/eager/observer.h"
@@ -140,8 +142,11 @@ class Machine {
   // Runs the engine from `roots`, whose own gradients are given. `held`: the graph stays for
   // another backward pass through it and through its gradients, which are put there
   // (create_graph=True).
+  // `put_off`: what gradients of weights come of waits there for finish_backward().
+  using PutOff = std::vector<std::pair<GradNodeRef, Gradients>>;
   void backward(std::span<const Value> roots, std::span<const Value> gradients,
-                std::vector<Value>* held = nullptr);
+                std::vector<Value>* held = nullptr, PutOff* put_off = nullptr);
+  void finish_backward(PutOff put_off);
   // Makes a value that is no parameter one whose gradient is asked for; it comes to the leaf.
   GradNodeRef require_gradient(Value& value);
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace plimsoll {
 
@@ -39,8 +40,22 @@ struct Mesh {
   }
   // Which of its group along the axis the rank is.
   int64_t coordinate(Axis axis) const { return rank / stride(axis) % extent(axis); }
-  // Ranks that have samples of their own.
-  int64_t replicas() const { return extent(Axis::kShard) * extent(Axis::kData); }
+  // Ranks that have samples of their own: those that share experts have.
+  int64_t replicas() const {
+    return extent(Axis::kExpert) * extent(Axis::kShard) * extent(Axis::kData);
+  }
+  // Ranks that keep parts of what is sharded: those that share sequences and experts do too, of
+  // what they hold alike (torchtitan's mesh "dp_shard_cp"; Megatron-LM's distributed optimizer).
+  int64_t shards() const {
+    return extent(Axis::kContext) * extent(Axis::kExpert) * extent(Axis::kShard);
+  }
+  // The same ranks, where those along `axis`, kShard or kData, take in these, which lie within.
+  Mesh joined(Axis axis) const {
+    Mesh mesh = *this;
+    for (const Axis inner : {Axis::kContext, Axis::kExpert})
+      mesh.extent(axis) *= std::exchange(mesh.extent(inner), 1);
+    return mesh;
+  }
   bool operator==(const Mesh&) const = default;
 };
 

@@ -23,7 +23,8 @@ inline Dim part_of(const Dim& whole, int64_t ranks) {
   return ranks == 1 ? whole : floor_div(whole + (ranks - 1), ranks);
 }
 // ... and what the mesh's rank has. Of a size that is a symbol's: what the first has.
-inline Dim part_of(const Dim& whole, Axis axis, const Mesh& mesh) {
+inline Dim part_of(const Dim& whole, Axis axis, const Mesh& given) {
+  const Mesh mesh = axis == Axis::kShard ? given.joined(axis) : given;
   const Dim first = part_of(whole, mesh.extent(axis));
   const auto all = whole.constant(), part = first.constant();
   if (!all || !part) return first;
@@ -36,7 +37,7 @@ inline Shape part_of(Shape whole, const Placement& placed, const Mesh& mesh) {
 }
 inline Shape largest_part_of(Shape whole, const Placement& placed, const Mesh& mesh) {
   Dim& extent = whole[placed.dimension];
-  extent = part_of(extent, mesh.extent(placed.axis));
+  extent = part_of(extent, placed.axis == Axis::kShard ? mesh.shards() : mesh.extent(placed.axis));
   return whole;
 }
 
@@ -55,6 +56,27 @@ enum class Schedule : uint8_t {
   // arXiv:2104.04473, 2.2.1): gradient accumulation, where there is one stage.
   kOneForwardOneBackward,
   kForwardFirst,  // all go forward, then all back (GPipe: Huang et al., arXiv:1811.06965)
+  // A rank has several parts of the network, and takes a group of micro-batches through one before
+  // it goes on with the next (Narayanan et al., arXiv:2104.04473, 2.2.2).
+  kInterleaved,
+  // A backward pass makes the gradients of what was received first, and those of weights where a
+  // rank would wait: ZB-H1, which holds what kOneForwardOneBackward does (Qi et al.,
+  // arXiv:2401.10241, 2.2).
+  kZeroBubble,
+};
+
+// What a pipeline's stages have the same number of.
+enum class StageBalance : uint8_t {
+  kBlocks,
+  kCost,  // elements of matrices, with those of the head (nanotron/models/base.py)
+};
+
+// How attention comes to the keys and values of a sequence of which each rank along Axis::kContext
+// has a part.
+enum class ContextBy : uint8_t {
+  kRing,       // parts go around while each is attended to (Liu et al., arXiv:2310.01889)
+  kAllGather,  // each rank gathers all (Llama Team, arXiv:2407.21783, 3.3.2)
+  kUlysses,    // ranks exchange parts of sequences for heads (Jacobs et al., arXiv:2309.14509)
 };
 
 // Whose events sharding consists of.
@@ -80,6 +102,12 @@ enum class GradientBuffer : uint8_t {
 struct ParallelPlan {
   Mesh mesh;
   Schedule schedule = Schedule::kOneForwardOneBackward;
+  StageBalance balance = StageBalance::kBlocks;
+  int64_t chunks = 1;  // parts of the network that a stage has: Schedule::kInterleaved
+  ContextBy context_by = ContextBy::kRing;
+  // Of the tokens that each expert would get if all got as many, so many are sent to each, whoever
+  // wants them; 0: as many as want it, which is taken to be as many for all.
+  double capacity = 0;
   Sharded sharded = Sharded::kNothing;
   ShardedBy sharded_by = ShardedBy::kFsdp2;
   // Weights that were gathered for the forward pass stay for the backward pass: FSDP2's

@@ -85,6 +85,7 @@ struct Collective {
   Dim bytes;                    // of what each device sends, or has after an all-gather
   BufferId buffer = kNoBuffer;  // where they lie, if in one of their own: its memory is not free
                                 // before the collective has ended, whoever lets go of it
+  bool joined = false;          // along Axis::kContext and kExpert too (Mesh::joined())
 };
 
 // What autograd keeps at the end of forward, and why.

@@ -21,8 +21,8 @@ struct PlannedNetwork {
   NodeId first = 0, last = 0;
   std::vector<TensorId> inputs, outputs;
   std::vector<OutputLoss> losses;  // none: the recipe's, on each float output
-  // Of a pipeline's stage: what the one before sends in each pass, and whether outputs go on to the
-  // one behind instead of a loss.
+  // Of a pipeline's stage, each chunk of which is a network: what the one before sends in each
+  // pass, and whether outputs go on to the one behind instead of a loss.
   std::vector<TensorId> received{};
   bool sends = false;
 };
@@ -39,6 +39,8 @@ struct PlannedPhase {
 struct TrainingPlan {
   std::vector<PlannedNetwork> networks;  // at least one
   std::vector<PlannedPhase> phases;      // at least one
+  // Weights that another stage of a pipeline has too, with which it sums their gradients.
+  std::vector<TensorId> tied{};
 };
 
 // All of `graph` as one network.

@@ -1,9 +1,17 @@
 #include "graph/parallel/buffered_gradients.h"
 
+#include "graph/parallel/summed.h"
+
 namespace plimsoll::parallel {
 
 using eager::GradNode;
 using eager::Value;
+
+namespace {
+
+bool is_of_expert(const GradNode& leaf) { return leaf.split && leaf.split->axis == Axis::kExpert; }
+
+}  // namespace
 
 BufferedGradients::BufferedGradients(eager::Machine& m) : m_(m) {
   Dim count = 0;
@@ -14,7 +22,7 @@ BufferedGradients::BufferedGradients(eager::Machine& m) : m_(m) {
 
 bool BufferedGradients::scatters() const {
   const ParallelPlan& plan = m_.recipe().parallel;
-  return plan.sharded == Sharded::kStates && plan.mesh.extent(Axis::kShard) > 1;
+  return plan.sharded == Sharded::kStates && plan.mesh.shards() > 1;
 }
 
 // Without the product that writes to the buffer itself (gradient_accumulation_fusion): one
@@ -42,17 +50,28 @@ void BufferedGradients::end_backward() {
   }
 }
 
-// In its place.
+// In its place; those of experts are in a buffer of their own, which other ranks sum.
 void BufferedGradients::exchange() {
-  const Mesh& mesh = m_.recipe().parallel.mesh;
-  const Dim bytes = buffer_.bytes();
-  for (const Axis axis : {Axis::kShard, Axis::kData}) {
-    if (mesh.extent(axis) == 1) continue;
+  Dim of_experts = 0;
+  std::optional<Placement> expert;
+  for (const auto& leaf : m_.leaves()) {
+    if (!is_of_expert(*leaf)) continue;
+    of_experts += leaf->leaf.count();
+    expert = leaf->split;
+  }
+  const Dim bytes = plimsoll::bytes(buffer_.dtype(), of_experts);
+  sum(buffer_.bytes() - bytes, std::nullopt);
+  if (expert) sum(bytes, expert);
+}
+
+void BufferedGradients::sum(const Dim& bytes, const std::optional<Placement>& part) {
+  for (const auto& [axis, joined] : sums_of(m_.recipe().parallel, part)) {
     const bool scattered = axis == Axis::kShard && scatters();
     m_.await(
         m_.issue({.kind = scattered ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
                   .axis = axis,
-                  .bytes = bytes}));
+                  .bytes = bytes,
+                  .joined = joined}));
   }
 }
 
@@ -60,9 +79,19 @@ void BufferedGradients::exchange() {
 void BufferedGradients::after_update() {
   m_.launch_rows(KernelClass::kCopy, "fill", 0, {}, {&buffer_});
   if (!scatters()) return;
-  Dim bytes = 0;
-  for (const auto& leaf : m_.leaves()) bytes += leaf->leaf.bytes();
-  m_.await(m_.issue({.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes}));
+  Dim bytes = 0, of_experts = 0;
+  for (const auto& leaf : m_.leaves())
+    (is_of_expert(*leaf) ? of_experts : bytes) += leaf->leaf.bytes();
+  gather(bytes, true);
+  if (m_.recipe().parallel.mesh.extent(Axis::kShard) > 1) gather(of_experts, false);
+}
+
+void BufferedGradients::gather(const Dim& bytes, bool joined) {
+  if (bytes == Dim(0)) return;
+  m_.await(m_.issue({.kind = CollectiveKind::kAllGather,
+                     .axis = Axis::kShard,
+                     .bytes = bytes,
+                     .joined = joined}));
 }
 
 }  // namespace plimsoll::parallel

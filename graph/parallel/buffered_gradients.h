@@ -20,6 +20,8 @@ class BufferedGradients : public eager::Observer {
  private:
   void add(eager::GradNode& leaf);
   void exchange();
+  void sum(const Dim& bytes, const std::optional<Placement>& part);
+  void gather(const Dim& bytes, bool joined);
   bool scatters() const;
 
   eager::Machine& m_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/eager/machine.h"
+#include "graph/parallel/summed.h"
 
 namespace plimsoll::parallel {
 
@@ -19,9 +20,8 @@ class DataParallel : public eager::Observer {
  public:
   // Plans buckets of `m`'s leaves as its policy has it, and their room where they are copies. A
   // bucket is closed by the tensor that reaches its limit (compute_bucket_assignment_by_size).
-  // `axes`: along which devices have samples of their own and gradients of the same weights, which
-  // are summed along one after the other.
-  DataParallel(eager::Machine& m, std::vector<Axis> axes);
+  // Weights of experts, whose gradients other ranks sum, are in buckets of their own.
+  explicit DataParallel(eager::Machine& m);
 
   // Buffers of one type are joined, sent and copied back (_sync_module_buffers,
   // _broadcast_coalesced); weights are sent where one process feeds all.
@@ -39,15 +39,17 @@ class DataParallel : public eager::Observer {
     std::vector<const eager::GradNode*> leaves;
     Dim bytes;
     BufferId buffer = kNoBuffer;
+    std::vector<SumAlong> sums{};
+    bool of_experts = false;
     size_t arrived = 0;
   };
 
   void plan_buckets();
+  bool in_chunks() const;
   void issue(Bucket& bucket);
-  void exchange_at_once(CollectiveKind kind, const Dim& bytes);
+  void exchange_at_once(CollectiveKind kind, const Dim& bytes, const std::vector<SumAlong>& sums);
 
   eager::Machine& m_;
-  std::vector<Axis> axes_;
   const ExchangeBehaviour& behaviour_;
   std::vector<Bucket> buckets_;
   std::unordered_map<const eager::GradNode*, size_t> bucket_of_;

@@ -81,7 +81,8 @@ void FlatTraining::gather(Group& group) {
   group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
                               .axis = Axis::kShard,
                               .bytes = bytes,
-                              .buffer = group.weights.front().storage()->id()});
+                              .buffer = group.weights.front().storage()->id(),
+                              .joined = true});
   group.bound = true;
 }
 
@@ -148,8 +149,10 @@ Value FlatTraining::summed(const Group& group, Value whole) {
   Value sum = m_.allocate_in(Stream::kReduce, group.kept, {group.part});
   end_reduction();
   // What is sent is of the collective's own stream, which the host need not wait for.
-  reducing_ = m_.issue(
-      {.kind = CollectiveKind::kReduceScatter, .axis = Axis::kShard, .bytes = cast.bytes()});
+  reducing_ = m_.issue({.kind = CollectiveKind::kReduceScatter,
+                        .axis = Axis::kShard,
+                        .bytes = cast.bytes(),
+                        .joined = true});
   if (plan_.mesh.extent(Axis::kData) > 1) {
     end_reduction();
     reducing_ = m_.issue({.axis = Axis::kData, .bytes = sum.bytes()});

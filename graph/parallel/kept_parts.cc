@@ -13,7 +13,7 @@ constexpr int64_t kPersistentElements = 100000;
 int64_t next_multiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
 FlatParts each_by_itself(std::span<const Dim> counts, const Mesh& mesh) {
-  const int64_t ranks = mesh.extent(Axis::kShard);
+  const int64_t ranks = mesh.shards();
   FlatParts parts;
   for (const Dim& count : counts) {
     parts.mine.push_back(part_of(count, ranks));
@@ -26,13 +26,13 @@ FlatParts each_by_itself(std::span<const Dim> counts, const Mesh& mesh) {
 using Parts = std::map<TensorId, Shape>;
 
 void add_flat(const Graph& graph, const Parts& whole, const std::vector<TensorId>& weights,
-              int64_t part_alignment, const ParallelPlan& plan, Parts& parts) {
+              int64_t part_alignment, const ParallelPlan& plan, const Mesh& mesh, Parts& parts) {
   if (weights.empty()) return;
   std::vector<Dim> counts;
   for (const TensorId id : weights) counts.push_back(elements(whole.at(id)));
   const DType dtype = graph.tensors[weights.front()].dtype;
   const int64_t alignment = plan.sharded_by == ShardedBy::kFsdp1 ? flat_alignment(dtype) : 1;
-  const FlatParts flat = flat_parts(counts, alignment, part_alignment, plan.mesh);
+  const FlatParts flat = flat_parts(counts, alignment, part_alignment, mesh);
   for (size_t i = 0; i < weights.size(); ++i) parts[weights[i]] = {flat.mine[i]};
 }
 
@@ -50,22 +50,29 @@ Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, c
       return !plan.adapters_apart || roles[id] == WeightRole::kFrozen;
     });
     const bool parted = adapters != weights.begin();
-    add_flat(graph, whole, {weights.begin(), parted ? adapters : weights.end()}, 1, plan, parts);
-    if (parted) add_flat(graph, whole, {adapters, weights.end()}, 1, plan, parts);
+    add_flat(graph, whole, {weights.begin(), parted ? adapters : weights.end()}, 1, plan, plan.mesh,
+             parts);
+    if (parted) add_flat(graph, whole, {adapters, weights.end()}, 1, plan, plan.mesh, parts);
   }
   return parts;
 }
 
 // All that are trained are one array, parts of which begin at 4 bytes (stage_1_and_2.py,
-// nccl_start_alignment_factor).
+// nccl_start_alignment_factor); those of experts another, which fewer ranks share.
 Parts parts_of_all(const Graph& graph, const std::vector<WeightRole>& roles, const Parts& whole,
-                   const ParallelPlan& plan) {
-  std::vector<TensorId> weights;
+                   const std::map<TensorId, Placement>& computed, const ParallelPlan& plan) {
+  std::vector<TensorId> weights, experts;
   for (const auto& [id, shape] : whole) {
-    if (roles[id] == WeightRole::kTrained) weights.push_back(id);
+    if (roles[id] != WeightRole::kTrained) continue;
+    const auto part = computed.find(id);
+    const bool expert = part != computed.end() && part->second.axis == Axis::kExpert;
+    (expert ? experts : weights).push_back(id);
   }
+  Mesh alike = plan.mesh;
+  alike.extent(Axis::kExpert) = 1;
   Parts parts;
-  add_flat(graph, whole, weights, 2, plan, parts);
+  add_flat(graph, whole, weights, 2, plan, plan.mesh, parts);
+  add_flat(graph, whole, experts, 2, plan, alike, parts);
   return parts;
 }
 
@@ -82,9 +89,9 @@ FlatParts flat_parts(std::span<const Dim> counts, int64_t alignment, int64_t par
     end = begins.back() + *elements;
     ends.push_back(end);
   }
-  const int64_t ranks = mesh.extent(Axis::kShard);
+  const int64_t ranks = mesh.shards();
   const int64_t part = next_multiple(next_multiple(end, ranks) / ranks, part_alignment);
-  const int64_t first = mesh.coordinate(Axis::kShard) * part;
+  const int64_t first = mesh.joined(Axis::kShard).coordinate(Axis::kShard) * part;
   FlatParts parts{.mine = {}, .whole = Dim(part * ranks), .part = Dim(part)};
   for (size_t i = 0; i < begins.size(); ++i) {
     const int64_t mine = std::min(ends[i], first + part) - std::max(begins[i], first);
@@ -108,10 +115,10 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
   }
   if (plan.sharded_by == ShardedBy::kFsdp1) return parts_of_units(graph, roles, whole, plan);
   if (plan.sharded_by == ShardedBy::kZero && plan.sharded < Sharded::kWeights)
-    return parts_of_all(graph, roles, whole, plan);
+    return parts_of_all(graph, roles, whole, computed, plan);
   for (auto& [id, shape] : whole) {
     if (plan.sharded_by == ShardedBy::kZero) {
-      shape = {part_of(elements(shape), plan.mesh.extent(Axis::kShard))};
+      shape = {part_of(elements(shape), plan.mesh.shards())};
     } else {
       shape = part_of(shape, kShardPart, plan.mesh);
     }

@@ -12,16 +12,29 @@ namespace plimsoll::parallel {
 // Of so many stages this one, counted from the input on.
 struct Stage {
   int64_t stages = 1, stage = 0, micro_batches = 1;
+  int64_t chunks = 1;  // parts of the network that it has, where Schedule::kInterleaved takes them
 };
 
 struct Work {
-  Pass pass = Pass::kForward;  // or kBackward
+  Pass pass = Pass::kForward;  // or kBackward; kBackwardData and kBackwardWeights, where apart
   int64_t micro_batch = 0;
+  int64_t chunk = 0;
   bool operator==(const Work&) const = default;
 };
 
-// Both passes of each micro-batch. Ahead of the backward pass are at most as many forward passes as
-// stages follow, and one; or all of them.
+// All passes of each micro-batch through each chunk.
+//   kOneForwardOneBackward  ahead of the backward pass are at most as many forward passes as stages
+//                           follow, and one
+//   kForwardFirst           ... or all of them
+//   kInterleaved            micro-batches go in groups of as many as there are stages through one
+//                           chunk after the other (megatron/core/pipeline_parallel/schedules.py)
+//   kZeroBubble             as kOneForwardOneBackward; gradients of weights wait for as many
+//                           micro-batches as there are stages before this one
 std::vector<Work> order_of(Schedule schedule, const Stage& at);
+
+// Of the time of all its passes, what a stage waits for others; `weights`: of that time, what
+// gradients of weights take. Narayanan et al., arXiv:2104.04473, 2.2: (p - 1) / (v m); Qi et al.,
+// arXiv:2401.10241, table 1: (p - 1) (T_F + T_B - T_W), where T_B is without T_W.
+double bubble_of(Schedule schedule, const Stage& at, double weights);
 
 }  // namespace plimsoll::parallel

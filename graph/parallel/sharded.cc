@@ -48,7 +48,7 @@ Dim ShardedTraining::bytes_of_first(const Value& whole) const {
 }
 
 Dim ShardedTraining::bytes_of_parts(const Value& whole) const {
-  return bytes_of_first(whole) * Dim(plan_.mesh.extent(Axis::kShard));
+  return bytes_of_first(whole) * Dim(plan_.mesh.shards());
 }
 
 void ShardedTraining::before_unit(size_t unit, Pass pass) {
@@ -88,7 +88,8 @@ void ShardedTraining::gather(Group& group) {
   group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
                               .axis = Axis::kShard,
                               .bytes = group.bytes,
-                              .buffer = group.buffer.storage()->id()});
+                              .buffer = group.buffer.storage()->id(),
+                              .joined = true});
 }
 
 void ShardedTraining::copy_out(Group& group) {
@@ -184,11 +185,12 @@ void ShardedTraining::keep_whole_gradients(Group& group) {
 // This device's part of the sum over all devices; that is waited for behind the next unit.
 Value ShardedTraining::scattered(Value input) {
   Value sum = m_.allocate_in(Stream::kReduce, DType::kInt8,
-                             {floor_div(input.count(), plan_.mesh.extent(Axis::kShard))});
+                             {floor_div(input.count(), plan_.mesh.shards())});
   scattering_ = m_.issue({.kind = CollectiveKind::kReduceScatter,
                           .axis = Axis::kShard,
                           .bytes = input.bytes(),
-                          .buffer = input.storage()->id()});
+                          .buffer = input.storage()->id(),
+                          .joined = true});
   if (plan_.mesh.extent(Axis::kData) > 1) {
     end_scatter();
     scattering_ =
@@ -205,7 +207,8 @@ void ShardedTraining::after_update() {
   if (plan_.sharded == Sharded::kWeights) return;
   Dim bytes = 0;
   for (const Group& group : groups_) bytes += group.bytes;
-  m_.await(m_.issue({.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes}));
+  m_.await(m_.issue(
+      {.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes, .joined = true}));
 }
 
 }  // namespace plimsoll::parallel

@@ -1,6 +1,6 @@
 #include "graph/parallel/split_layer.h"
 
-#include "graph/parallel/exchanged.h"
+#include "graph/eager/exchanged.h"
 
 namespace plimsoll::parallel {
 

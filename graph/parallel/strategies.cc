@@ -5,11 +5,13 @@
 
 #include "graph/parallel/buffered_gradients.h"
 #include "graph/parallel/data_parallel.h"
+#include "graph/parallel/expert_parallel.h"
 #include "graph/parallel/flat_sharded.h"
 #include "graph/parallel/kept_parts.h"
 #include "graph/parallel/sharded.h"
 #include "graph/parallel/split_layer.h"
 #include "graph/parallel/split_weights.h"
+#include "graph/parallel/summed.h"
 #include "graph/parallel/tensor_parallel.h"
 #include "graph/parallel/unit.h"
 #include "graph/parallel/zero.h"
@@ -25,24 +27,19 @@ bool has(const ParallelPlan& plan, Axis axis) { return plan.mesh.extent(axis) > 
 bool splits(const ParallelPlan& plan) { return plan.splits_layers && has(plan, Axis::kData); }
 
 bool shards(const ParallelPlan& plan) {
-  return plan.sharded != Sharded::kNothing && has(plan, Axis::kShard);
+  return plan.sharded != Sharded::kNothing && plan.mesh.shards() > 1;
 }
 
 bool shards_by(const ParallelPlan& plan, ShardedBy library) {
   return shards(plan) && plan.sharded_by == library;
 }
 
-// Along which whole gradients are summed.
-std::vector<Axis> summed_axes(const ParallelPlan& plan) {
-  std::vector<Axis> axes;
-  if (buffers_gradients(plan)) return axes;
+// Whether whole gradients are summed, by nobody else.
+bool sums(const ParallelPlan& plan) {
+  if (buffers_gradients(plan)) return false;
   const bool by_sharding =
       plan.sharded >= Sharded::kGradients || plan.sharded_by == ShardedBy::kZero;
-  if (shards(plan) && by_sharding) return axes;
-  for (const Axis axis : {Axis::kShard, Axis::kData}) {
-    if (has(plan, axis)) axes.push_back(axis);
-  }
-  return axes;
+  return !(shards(plan) && by_sharding) && !sums_of(plan).empty();
 }
 
 template <class Observer>
@@ -62,14 +59,16 @@ constexpr std::array kStrategies = {
              [](const Shared& s) -> ObserverRef {
                return std::make_unique<TensorParallel>(s.m, s.graph, s.placements.split);
              }},
+    Strategy{[](const ParallelPlan& plan) { return has(plan, Axis::kExpert); },
+             [](const Shared& s) -> ObserverRef {
+               return std::make_unique<ExpertParallel>(s.m, s.placements.experts);
+             }},
     Strategy{splits,
              [](const Shared& s) -> ObserverRef {
                return std::make_unique<SplitLayers>(s.m, s.graph, s.placements.computed);
              }},
-    Strategy{[](const ParallelPlan& plan) { return !summed_axes(plan).empty(); },
-             [](const Shared& s) -> ObserverRef {
-               return std::make_unique<DataParallel>(s.m, summed_axes(s.m.recipe().parallel));
-             }},
+    Strategy{sums,
+             [](const Shared& s) -> ObserverRef { return std::make_unique<DataParallel>(s.m); }},
     Strategy{buffers_gradients,
              [](const Shared& s) -> ObserverRef {
                if (s.m.recipe().mode == Mode::kInference) return nullptr;
@@ -104,9 +103,16 @@ Placements place_weights(const Graph& graph, const std::vector<WeightRole>& role
         split_tensors(graph, plan.mesh.extent(Axis::kTensor), plan.sequence_parallel, received);
     placements.computed.merge(std::map(placements.split.weights));
   }
+  if (has(plan, Axis::kExpert)) {
+    placements.experts = split_experts(graph);
+    placements.computed.merge(std::map(placements.experts.weights));
+  }
   if (shards(plan)) placements.kept = kept_parts(graph, roles, placements.computed, plan);
+  const bool own_experts =
+      plan.mesh.joined(Axis::kShard).extent(Axis::kShard) == plan.mesh.extent(Axis::kExpert);
   for (const auto& [id, part] : placements.computed) {
-    if (part.axis == Axis::kData) placements.kept.erase(id);
+    if (part.axis == Axis::kData || (part.axis == Axis::kExpert && own_experts))
+      placements.kept.erase(id);
   }
   return placements;
 }

@@ -10,6 +10,7 @@
 #include "graph/eager/machine.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/weight_role.h"
+#include "graph/parallel/expert_split.h"
 #include "graph/parallel/tensor_split.h"
 
 namespace plimsoll::parallel {
@@ -18,6 +19,7 @@ namespace plimsoll::parallel {
 struct Placements {
   std::map<TensorId, Placement> computed;  // operators use this device's part
   TensorSplit split;                       // ... and make a part of their results
+  ExpertSplit experts;                     // ... of layers of experts
   std::map<TensorId, Shape> kept;          // they use the whole, of which the device keeps so much
 };
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "graph/parallel/exchanged.h"
+#include "graph/eager/exchanged.h"
 
 namespace plimsoll::parallel {
 

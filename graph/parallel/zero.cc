@@ -46,7 +46,7 @@ void ZeroTraining::reduce() {
     const Value joined = m_.allocate(dtype, {filled_});
     const Value read[] = {window_on_bucket(filled_)};
     m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
-    m_.await(m_.issue({.axis = Axis::kShard, .bytes = joined.bytes()}));
+    m_.await(m_.issue({.axis = Axis::kShard, .bytes = joined.bytes(), .joined = true}));
   }
   filled_ = 0;
   if (part_.defined()) return;
@@ -82,7 +82,8 @@ void ZeroTraining::give_gradients() {
 void ZeroTraining::after_update() {
   Dim bytes = 0;
   for (const auto& leaf : m_.leaves()) bytes += leaf->updated ? leaf->leaf.bytes() : Dim(0);
-  m_.await(m_.issue({.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes}));
+  m_.await(m_.issue(
+      {.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes, .joined = true}));
 }
 
 }  // namespace plimsoll::parallel

@@ -60,7 +60,8 @@ void ZeroWeights::before_unit(size_t unit, Pass /*pass*/) {
   m_.await(m_.issue({.kind = CollectiveKind::kAllGather,
                      .axis = Axis::kShard,
                      .bytes = group.bytes,
-                     .buffer = buffer.storage()->id()}));
+                     .buffer = buffer.storage()->id(),
+                     .joined = true}));
   for (const Value& weight : group.weights) m_.bind(weight, weight.bytes());
   const Value read[] = {buffer};
   m_.launch_over(KernelClass::kCopy, "cat", 0, read, buffer);
@@ -119,7 +120,8 @@ void ZeroWeights::reduce() {
   m_.await(m_.issue({.kind = CollectiveKind::kReduceScatter,
                      .axis = Axis::kShard,
                      .bytes = joined.bytes(),
-                     .buffer = joined.storage()->id()}));
+                     .buffer = joined.storage()->id(),
+                     .joined = true}));
   filled_ = 0;
 }
 

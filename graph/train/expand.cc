@@ -5,10 +5,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "graph/base/try.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
+#include "graph/parallel/context_split.h"
+#include "graph/parallel/expert_split.h"
 #include "graph/parallel/schedule.h"
 #include "graph/parallel/split_check.h"
 #include "graph/parallel/strategies.h"
@@ -44,6 +47,8 @@ class Expander {
   Result<Expansion> run() {
     if (!known_) return tl::make_unexpected(known_.error());
     TRY(parallel::check_split(whole_, recipe_, placements_.split));
+    TRY(parallel::check_experts(placements_.experts, recipe_));
+    TRY(parallel::check_context(whole_, recipe_, machine_.policy(), machine_.decider()));
     Forward values(graph_, kinds_, returned(), placements_, machine_);
     forward_ = &values;
     TRY(values.checkpoint(trains_ ? recipe_.checkpoint : "none"));
@@ -66,54 +71,61 @@ class Expander {
 
  private:
   using Networks = std::vector<const PlannedNetwork*>;
+  using Work = parallel::Work;
 
-  // A micro-batch that has gone forward and not back.
+  // A micro-batch that has gone forward through a chunk and not back.
   struct MicroBatch {
     std::vector<Value> values{};  // that its pass made, where another one has run since
     Value loss{}, scaled{};       // of the last stage
     StageTraffic between{};
+    Machine::PutOff put_off{};  // gradients of weights
   };
 
   Result<void> run_phase(const PlannedPhase& phase) {
     const PlannedNetwork& trained = plan_.networks[phase.trained];
-    if (plan_.networks.size() > 1) begin_phase(trained);
+    if (trains_in_turn()) begin_phase(trained);
     const std::vector<Value> made = run_ahead(phase);
     Networks chain{&trained};
     for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
     const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
     const Mesh& mesh = recipe_.parallel.mesh;
-    const std::vector<parallel::Work> order =
+    const std::vector<Work> order =
         parallel::order_of(recipe_.parallel.schedule, {.stages = mesh.extent(Axis::kStage),
                                                        .stage = mesh.coordinate(Axis::kStage),
-                                                       .micro_batches = passes});
+                                                       .micro_batches = passes,
+                                                       .chunks = chunks()});
     size_t begin = 0;
     for (size_t at = 0; at < order.size(); ++at) {
-      const auto [pass, batch] = order[at];
-      if (pass == Pass::kForward) {
+      const Work& work = order[at];
+      const int64_t batch = work.micro_batch;
+      if (work.pass == Pass::kForward) {
         // The first pass is over what the loader brings, the next over what other networks made.
         if (batch == 1) feed(trained, made);
         begin = machine_.here();
-        if (auto done = run_forward_pass(chain, batch); !done) return done;
+        if (is_stage()) chain = {&plan_.networks[static_cast<size_t>(work.chunk)]};
+        if (auto done = run_forward_pass(chain, work); !done) return done;
         const bool goes_back =
-            at + 1 < order.size() && order[at + 1] == parallel::Work{Pass::kBackward, batch};
+            at + 1 < order.size() && order[at + 1] == Work{Pass::kBackward, batch, work.chunk};
         if (!goes_back && is_stage()) {
           forward_->release();  // what was sent is let go of (deallocate_pipeline_outputs)
         } else if (!goes_back) {
-          in_flight_[batch].values = forward_->take();
+          in_flight_[number_of(work)].values = forward_->take();
         }
         continue;
       }
-      if (trains_) run_backward_pass(batch, batch + 1 == passes && !phase.gradient_penalty);
-      if (batch == 1 && order[at - 1].pass == Pass::kForward)
+      if (trains_) run_backward_pass(work, batch + 1 == passes && !phase.gradient_penalty);
+      const bool in_pairs = work.pass == Pass::kBackward && chunks() == 1;
+      if (in_pairs && batch == 1 && order[at - 1].pass == Pass::kForward)
         at += 2 * static_cast<size_t>(repeat_pair(begin, passes));
     }
+    if (trains_) sum_tied(machine_, *forward_, plan_.tied);
     if (phase.gradient_penalty && trains_) penalize(trained);
     if (recipe_.mode == Mode::kTrain) {
       eager::update(machine_, scale_);
       machine_.tell(&Observer::after_update);
     }
     master_gradients_.clear();
-    if (plan_.networks.size() > 1) end_phase();
+    if (trains_in_turn()) end_phase();
     return {};
   }
 
@@ -177,6 +189,10 @@ class Expander {
   }
 
   bool is_stage() const { return recipe_.parallel.mesh.extent(Axis::kStage) > 1; }
+  // Each network of a stage is a chunk.
+  int64_t chunks() const { return is_stage() ? static_cast<int64_t>(plan_.networks.size()) : 1; }
+  bool trains_in_turn() const { return !is_stage() && plan_.networks.size() > 1; }
+  int64_t number_of(const Work& work) const { return work.micro_batch * chunks() + work.chunk; }
 
   void run_forward(const Networks& chain) {
     machine_.enter(Phase::kForward, kNoNode);
@@ -229,17 +245,23 @@ class Expander {
     for (const auto& leaf : machine_.leaves()) leaf->grad_disabled = disabled;
   }
 
-  void backward_from(const Value& root, std::vector<Value>* kept) {
+  void backward_from(const Value& root, std::vector<Value>* kept,
+                     Machine::PutOff* put_off = nullptr) {
     const Value roots[] = {root};
     const Value gradients[] = {eager::fill(machine_, root.dtype(), root.sizes())};
-    machine_.backward(roots, gradients, kept);
+    machine_.backward(roots, gradients, kept, put_off);
   }
 
-  // With shapes of one rank's values, where operators are parted.
+  // With shapes of one rank's values, where operators or sequences are parted.
   std::optional<Graph> rank_graph() const {
-    const int64_t ranks = recipe_.parallel.mesh.extent(Axis::kTensor);
-    if (ranks == 1) return std::nullopt;
-    return parallel::with_parts(whole_, placements_.split, ranks);
+    const Mesh& mesh = recipe_.parallel.mesh;
+    const int64_t split = mesh.extent(Axis::kTensor), context = mesh.extent(Axis::kContext);
+    std::optional<Graph> parts;
+    if (context > 1)
+      parts = parallel::with_context(whole_, parallel::sequence_symbol(whole_), context);
+    if (split > 1)
+      parts = parallel::with_parts(parts ? std::move(*parts) : whole_, placements_.split, split);
+    return parts;
   }
 
   void make_residents() {
@@ -321,14 +343,14 @@ class Expander {
     machine_.tell(&Observer::begin_forward, weights, buffers);
   }
 
-  Result<void> run_forward_pass(const Networks& chain, int64_t batch) {
+  Result<void> run_forward_pass(const Networks& chain, const Work& work) {
     machine_.enter(Phase::kForward, kNoNode);
     begin_forward();
     if (has_masters()) last_gradients_ = eager::last_gradients(machine_);
-    in_flight_[batch].between.receive(machine_, *forward_, *chain.front());
+    in_flight_[number_of(work)].between.receive(machine_, *forward_, *chain.front());
     run_forward(chain);
     if (chain.back()->sends) {
-      in_flight_[batch].between.send(machine_, *forward_, *chain.back());
+      in_flight_[number_of(work)].between.send(machine_, *forward_, *chain.back());
       machine_.end_autocast();
       machine_.mark_end_of_forward();
       if (!trains_) in_flight_.clear();
@@ -343,7 +365,7 @@ class Expander {
     machine_.enter(Phase::kLoss, kNoNode);
     auto loss = TRY(network_loss(machine_, *forward_, *chain.back(), placements_.split));
     machine_.end_autocast();
-    MicroBatch& made = in_flight_[batch];
+    MicroBatch& made = in_flight_[number_of(work)];
     made.loss = std::move(loss);
     made.scaled = scale_.defined() ? eager::mul(machine_, made.loss, scale_) : made.loss;
     machine_.mark_end_of_forward();
@@ -355,12 +377,15 @@ class Expander {
            recipe_.mode == Mode::kTrain;
   }
 
-  void run_backward_pass(int64_t batch, bool last) {
-    MicroBatch made = std::move(in_flight_.extract(batch).mapped());
+  void run_backward_pass(const Work& work, bool last) {
+    if (work.pass == Pass::kBackwardData) return run_backward_of_data(work);
+    MicroBatch made = std::move(in_flight_.extract(number_of(work)).mapped());
     machine_.enter(Phase::kBackward, kNoNode);
     if (has_masters()) drop_gradients();
     machine_.tell(&Observer::begin_backward, last);
-    if (made.scaled.defined()) {
+    if (work.pass == Pass::kBackwardWeights) {
+      machine_.finish_backward(std::move(made.put_off));
+    } else if (made.scaled.defined()) {
       backward_from(made.scaled, nullptr);
     } else {
       made.between.backward(machine_);
@@ -375,6 +400,24 @@ class Expander {
       if (made.loss.defined()) made.values.push_back(made.loss);
       std::ranges::move(made.values, std::back_inserter(held_));
     }
+  }
+
+  // What the stage before waits for; gradients of weights come later.
+  void run_backward_of_data(const Work& work) {
+    MicroBatch& made = in_flight_[number_of(work)];
+    machine_.enter(Phase::kBackward, kNoNode);
+    machine_.tell(&Observer::begin_backward, false);
+    if (made.scaled.defined()) {
+      backward_from(std::exchange(made.scaled, {}), nullptr, &made.put_off);
+    } else {
+      made.between.backward(machine_, &made.put_off);
+    }
+    machine_.tell(&Observer::end_backward);
+    made.between.send_back(machine_);
+    made.between = {};
+    made.loss = {};
+    machine_.enter(Phase::kForward, kNoNode);
+    forward_->release();
   }
 
   // apex/amp/_initialize.py: what the model returns is cast to fp32.

@@ -40,19 +40,29 @@ void StageTraffic::send(eager::Machine& machine, Forward& forward, const Planned
   }
 }
 
-void StageTraffic::backward(eager::Machine& machine) const {
+void StageTraffic::backward(eager::Machine& machine, eager::Machine::PutOff* put_off) const {
   std::vector<eager::Value> gradients;
   for (const eager::Value& root : sent_) {
     gradients.push_back(machine.allocate(root.dtype(), root.sizes()));
     tell_next(machine, gradients.back());
   }
-  machine.backward(sent_, gradients);
+  machine.backward(sent_, gradients, nullptr, put_off);
 }
 
 void StageTraffic::send_back(eager::Machine& machine) const {
   for (const eager::GradNodeRef& leaf : given_) {
     if (leaf->gradient.defined()) tell_next(machine, leaf->gradient);
     leaf->gradient = {};
+  }
+}
+
+void sum_tied(eager::Machine& machine, Forward& forward, const std::vector<TensorId>& tied) {
+  for (const TensorId id : tied) {
+    const eager::GradNodeRef& leaf = forward[id].grad();
+    if (!leaf || !leaf->gradient.defined() || !leaf->gradient.on_device()) continue;
+    machine.await(machine.issue({.kind = CollectiveKind::kAllReduce,
+                                 .axis = Axis::kStage,
+                                 .bytes = leaf->gradient.bytes()}));
   }
 }
 

@@ -16,7 +16,7 @@ recipes=(
   "framework|a framework's version|1"
   "form|a form of tables|3"
   "verb|a verb|2"
-  "axis|an exchange by another axis|4"
+  "sharing|a way to share a model's training|5"
   "figure|a figure of an answer|3"
   "setting|a setting that is on or off|3"
   "family|a family of Hugging Face's models|1"

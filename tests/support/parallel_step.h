@@ -48,10 +48,7 @@ struct ParallelStep {
 
   // Of a pipeline's stage.
   ParallelStep(const Recipe& recipe, const parallel::StageGraph& stage) {
-    TrainingPlan plan = plan_for(stage.graph);
-    plan.networks.front().received = stage.received;
-    plan.networks.front().sends = !stage.is_last;
-    run(stage.graph, plan, recipe);
+    run(stage.graph, parallel::plan_of(stage, {}), recipe);
   }
 
   int64_t resident(Role role) const { return timeline.resident_bytes[static_cast<size_t>(role)]; }

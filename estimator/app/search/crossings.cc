@@ -22,11 +22,16 @@ std::string message_along(Axis axis, const ParallelPlan& plan) {
                  : "scatters gradients and gathers weights once an update";
     case Axis::kData:
       return "sums gradients once an update";
+    case Axis::kContext:
+      return plan.context_by == ContextBy::kUlysses
+                 ? "exchanges parts of sequences for heads four times a block, each way"
+                 : "passes keys and values on once a block, and twice as much back";
+    case Axis::kExpert:
+      return "sends tokens to their experts and back once a block, each way";
     case Axis::kStage:
       return "hands feature maps to the next stage and gradients back, a micro-batch";
-    default:
-      return "";
   }
+  return "";
 }
 
 // Of ZeRO people say data parallel, whatever ranks share.
@@ -44,7 +49,8 @@ std::vector<Crossing> crossings_of(const Request& request, const Platform& platf
   for (size_t i = 0; i < kAxisCount; ++i) {
     const auto axis = static_cast<Axis>(i);
     if (plan->mesh.extents[i] == 1) continue;
-    const ExchangeGroup& group = axes[i].group;
+    const bool joined = axis == Axis::kShard && plan->sharded != Sharded::kNothing;
+    const ExchangeGroup& group = axes[i + (joined ? kAxisCount : 0)].group;
     crossings.push_back({.axis = std::string(kAxisNames[static_cast<size_t>(called(axis, *plan))]),
                          .ranks = plan->mesh.extents[i],
                          .per_node = group.per_node,

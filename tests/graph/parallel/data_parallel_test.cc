@@ -25,16 +25,23 @@ ExchangeBehaviour ddp(int64_t bucket_bytes, int64_t first_bucket_bytes) {
           .copies_buckets = true};
 }
 
+Mesh two_along(std::initializer_list<Axis> axes) {
+  Mesh mesh;
+  for (const Axis axis : axes) mesh.extent(axis) = 2;
+  return mesh;
+}
+
 // Bytes of the buckets made for parameters of these many MiB.
 std::vector<int64_t> buckets(std::initializer_list<int64_t> parameters) {
   Recipe recipe;
+  recipe.parallel.mesh = two_along({Axis::kData});
   Policy policy;
   policy.exchange = ddp(25 * kMiB, kMiB);
   const Binding none;
   Decider decider(none);
   Machine m(recipe, policy, decider);
   for (const int64_t size : parameters) m.parameter(DType::kFloat32, {Dim(size * kMiB / 4)});
-  const DataParallel devices(m, {Axis::kData});
+  const DataParallel devices(m);
   std::vector<int64_t> sizes;
   for (const Buffer& buffer : m.finish().buffers) {
     if (buffer.role == Role::kTemporary) sizes.push_back(buffer.bytes.constant_term() / kMiB);
@@ -57,7 +64,8 @@ TEST_CASE("gradient buckets: PyTorch's own") {
   REQUIRE(golden["models"].size() == 6);
   for (const auto& model : golden["models"]) {
     CAPTURE(model["model"].get<std::string>());
-    const Recipe recipe;
+    Recipe recipe;
+    recipe.parallel.mesh = two_along({Axis::kData});
     Policy policy;
     policy.exchange = ddp(model["cap"], golden["first_bytes"]);
     const Binding none;
@@ -69,7 +77,7 @@ TEST_CASE("gradient buckets: PyTorch's own") {
       const bool is_half = !half.empty() && half[i] == 1;
       m.parameter(is_half ? DType::kFloat16 : DType::kFloat32, {Dim(sizes[i].get<int64_t>())});
     }
-    const DataParallel devices(m, {Axis::kData});
+    const DataParallel devices(m);
     std::vector<int64_t> got, wanted = model["buckets"].get<std::vector<int64_t>>();
     for (const Buffer& buffer : m.finish().buffers) {
       if (buffer.role == Role::kTemporary) got.push_back(buffer.bytes.constant_term());
@@ -82,6 +90,7 @@ TEST_CASE("gradient buckets: PyTorch's own") {
 
 TEST_CASE("buffers of one type are joined for a moment before forward") {
   Recipe recipe;
+  recipe.parallel.mesh = two_along({Axis::kData});
   Policy policy;
   policy.exchange = ddp(25 * kMiB, kMiB);
   const Binding none;
@@ -89,7 +98,7 @@ TEST_CASE("buffers of one type are joined for a moment before forward") {
   Machine m(recipe, policy, decider);
   const Value statistics[] = {m.resident(DType::kFloat32, {Dim(64)}, Role::kBuffer),
                               m.resident(DType::kFloat32, {Dim(32)}, Role::kBuffer)};
-  DataParallel(m, {Axis::kData}).begin_forward({}, statistics);
+  DataParallel(m).begin_forward({}, statistics);
   const Step step = m.finish();
   REQUIRE(step.buffers.size() == 3);
   CHECK(step.buffers[2].bytes == Dim(96 * 4));
@@ -104,8 +113,9 @@ namespace {
 // The collectives of a backward pass through three layers of 4 x 4, as they begin ("issue"), are
 // waited for ("await") and lie among gradients that become whole ("gradient").
 std::string exchange_of(const ExchangeBehaviour& behaviour,
-                        std::vector<Axis> axes = {Axis::kData}) {
+                        const Mesh& mesh = two_along({Axis::kData})) {
   Recipe recipe;
+  recipe.parallel.mesh = mesh;
   Policy policy;
   policy.exchange = behaviour;
   const Binding none;
@@ -117,7 +127,7 @@ std::string exchange_of(const ExchangeBehaviour& behaviour,
     Value x = m.resident(DType::kFloat32, {Dim(2), Dim(4)}, Role::kInput);
     std::vector<Value> weights;
     for (int i = 0; i < 3; ++i) weights.push_back(m.parameter(DType::kFloat32, {Dim(4), Dim(4)}));
-    DataParallel devices(m, std::move(axes));
+    DataParallel devices(m);
     m.observe(devices);
     m.tell(&eager::Observer::begin_forward, weights, std::vector<Value>{});
     for (const Value& weight : weights) x = eager::matmul(m, x, weight);
@@ -162,7 +172,7 @@ TEST_CASE("data parallel: one process sends weights out and gathers gradients") 
 }
 
 TEST_CASE("data parallel: along two axes one sum follows the other") {
-  CHECK(exchange_of(ddp(100, 64), {Axis::kShard, Axis::kData}) ==
+  CHECK(exchange_of(ddp(100, 64), two_along({Axis::kShard, Axis::kData})) ==
         "gradient issue0:64 issue1:64 gradient gradient issue2:128 issue3:128 await0 await1 await2 "
         "await3 ");
 }

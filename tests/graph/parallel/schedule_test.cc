@@ -35,4 +35,52 @@ TEST_CASE("schedule: as many micro-batches are in flight as stages follow, and o
         "F0 F1 B0 B1 ");
 }
 
+// Narayanan et al., arXiv:2104.04473, figure 4 below: four stages of two chunks each. Four
+// micro-batches go through the first chunk, then through the second.
+TEST_CASE("schedule: interleaved, a stage takes groups of micro-batches through its chunks") {
+  const auto of = [](int64_t stage) {
+    std::string text;
+    for (const Work& work :
+         order_of(Schedule::kInterleaved,
+                  {.stages = 4, .stage = stage, .micro_batches = 8, .chunks = 2})) {
+      text += (work.pass == Pass::kForward ? "F" : "B") + std::to_string(work.micro_batch) +
+              (work.chunk == 0 ? "a " : "b ");
+    }
+    return text;
+  };
+  CHECK(of(3) ==
+        "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F6a B2a F7a B3a F4b B4b "
+        "F5b B5b F6b B6b F7b B7b B4a B5a B6a B7a ");
+  CHECK(of(0).starts_with("F0a F1a F2a F3a F0b F1b F2b F3b F4a F5a F6a B0b F7a B1b "));
+  CHECK(of(0).ends_with("B4a B5a B6a B7a "));
+}
+
+// Qi et al., arXiv:2401.10241, figure 2, ZB-H1: later stages put off more gradients of weights, so
+// that all hold as much.
+TEST_CASE("schedule: zero bubble, gradients of weights wait") {
+  const auto of = [](int64_t stage, int64_t batches) {
+    std::string text;
+    for (const Work& work :
+         order_of(Schedule::kZeroBubble, {.stages = 3, .stage = stage, .micro_batches = batches})) {
+      const char* pass = work.pass == Pass::kForward           ? "F"
+                         : work.pass == Pass::kBackwardWeights ? "W"
+                                                               : "B";
+      text += pass + std::to_string(work.micro_batch) + " ";
+    }
+    return text;
+  };
+  CHECK(of(0, 3) == "F0 F1 F2 B0 W0 B1 W1 B2 W2 ");
+  CHECK(of(2, 4) == "F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3 ");
+  CHECK(of(2, 1) == "F0 B0 W0 ");
+}
+
+TEST_CASE("schedule: chunks and gradients that wait shorten the bubble") {
+  const Stage at{.stages = 4, .micro_batches = 8, .chunks = 2};
+  CHECK(bubble_of(Schedule::kOneForwardOneBackward, {.stages = 4, .micro_batches = 8}, 0) ==
+        doctest::Approx(3. / 8));
+  CHECK(bubble_of(Schedule::kInterleaved, at, 0) == doctest::Approx(3. / 16));
+  CHECK(bubble_of(Schedule::kZeroBubble, {.stages = 4, .micro_batches = 8}, 1. / 3) ==
+        doctest::Approx(1. / 8));
+}
+
 }  // namespace plimsoll::parallel

@@ -1,5 +1,9 @@
 #include "graph/parallel/stage.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "graph/exporter/weight_roles.h"
 #include "tests/support/parallel_step.h"
 
@@ -15,11 +19,24 @@ Graph three_blocks() {
   return std::move(*graph);
 }
 
-Mesh stages(int64_t count, int64_t rank) {
-  Mesh mesh;
-  mesh.extent(Axis::kStage) = count;
-  mesh.rank = rank;
-  return mesh;
+Graph six_blocks() {
+  std::string text = "opset 17\ninput x0: f32[8,16]\n";
+  for (int i = 0; i < 6; ++i) text += fmt::format("param w{}: f32[16,16]\n", i);
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format("x{0} = MatMul(x{1}, w{1}) module=\"h.{1}.in\"\n", i + 1, i);
+  auto graph = parse_text(text + "output x6\n");
+  REQUIRE(graph);
+  Decider decider({});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  return std::move(*graph);
+}
+
+ParallelPlan stages(int64_t count, int64_t rank) {
+  ParallelPlan plan;
+  plan.mesh.extent(Axis::kStage) = count;
+  plan.mesh.rank = rank;
+  return plan;
 }
 
 parallel::StageGraph stage_at(int64_t count, int64_t rank) {
@@ -33,7 +50,7 @@ Recipe recipe_at(int64_t count, int64_t stage, int64_t micro_batches) {
   Recipe recipe;
   recipe.optimizer = find_optimizer("adam");
   recipe.accumulate = micro_batches;
-  recipe.parallel.mesh = stages(count, stage);
+  recipe.parallel = stages(count, stage);
   return recipe;
 }
 
@@ -79,16 +96,103 @@ int64_t received(const test::ParallelStep& s) {
 TEST_CASE("stage: blocks in a row, the first with the input, the last with the output") {
   const parallel::StageGraph first = stage_at(2, 0);
   CHECK(first.graph.nodes.size() == 4);
-  CHECK(first.received.empty());
-  CHECK(!first.is_last);
+  REQUIRE(first.chunks.size() == 1);
+  CHECK(first.chunks[0].received.empty());
+  CHECK(!first.chunks[0].is_last);
   REQUIRE(first.graph.outputs.size() == 1);
   CHECK(first.graph.tensors[first.graph.outputs[0]].name == "x4");
   const parallel::StageGraph last = stage_at(2, 1);
   CHECK(last.graph.nodes.size() == 3);
-  REQUIRE(last.received.size() == 1);
-  CHECK(last.graph.tensors[last.received[0]].name == "x4");
-  CHECK(last.is_last);
+  REQUIRE(last.chunks.size() == 1);
+  REQUIRE(last.chunks[0].received.size() == 1);
+  CHECK(last.graph.tensors[last.chunks[0].received[0]].name == "x4");
+  CHECK(last.chunks[0].is_last);
   CHECK(last.graph.inputs.empty());
+}
+
+// Narayanan et al., arXiv:2104.04473, 2.2.2: of three blocks in three chunks a stage of one has
+// all.
+TEST_CASE("stage: chunks of a stage are apart, with what others make between them") {
+  ParallelPlan plan = stages(1, 0);
+  plan.chunks = 3;
+  const Graph graph = three_blocks();
+  const auto stage = parallel::stage_of(graph, classify_parameters(graph), plan);
+  REQUIRE(stage);
+  REQUIRE(stage->chunks.size() == 3);
+  CHECK(stage->chunks[1].first == 2);
+  CHECK(stage->chunks[1].received.size() == 1);
+  CHECK(stage->chunks[1].outputs.size() == 1);
+  CHECK(stage->chunks[2].outputs == graph.outputs);
+  CHECK(stage->tied.empty());
+}
+
+TEST_CASE("stage: by cost a stage ends where its share of all matrices does") {
+  const Graph graph = three_blocks();
+  std::vector<parallel::Unit> blocks = parallel::units_below(graph, "");
+  parallel::find_weights(graph, blocks);
+  ParallelPlan plan = stages(2, 0);
+  using Counts = std::vector<int64_t>;
+  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == Counts{2, 1});
+  plan.balance = StageBalance::kCost;  // 512, 512, 512 and a head of 192: half is 864
+  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == Counts{2, 1});
+  plan = stages(3, 0);
+  plan.balance = StageBalance::kCost;
+  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == Counts{1, 1, 1});
+}
+
+TEST_CASE("stage: the last one's head that is the table of the first is summed with it") {
+  constexpr std::string_view kTied =
+      "opset 17\ninput ids: i64[8]\nparam words: f32[12,16]\nparam a: f32[16,16]\nparam b: "
+      "f32[16,16]\nx0 = Gather(words, ids)\n"
+      "x1 = MatMul(x0, a) module=\"h.0.in\"\nx2 = MatMul(x1, b) module=\"h.1.in\"\n"
+      "y = Gemm(x2, words) {transB=1} module=\"head\"\noutput y\n";
+  auto graph = parse_text(kTied);
+  REQUIRE_MESSAGE(graph, graph.error().front().message);
+  Decider decider({});
+  Diagnostics warnings;
+  REQUIRE(infer(*graph, decider, warnings));
+  for (const int64_t at : {0, 1}) {
+    const auto stage = parallel::stage_of(*graph, classify_parameters(*graph), stages(2, at));
+    REQUIRE(stage);
+    CHECK(stage->tied.size() == 1);
+    const test::ParallelStep s(recipe_at(2, at, 2), *stage);
+    CHECK(s.count(CollectiveKind::kAllReduce) == 1);
+    for (const Collective& c : s.step.collectives) {
+      if (c.kind != CollectiveKind::kAllReduce) continue;
+      CHECK(c.axis == Axis::kStage);
+      CHECK(c.bytes == Dim(12 * 16 * 4));
+    }
+  }
+}
+
+TEST_CASE("stage: chunks take turns, and a step of theirs sums as much") {
+  for (const int64_t stage : {0, 1}) {
+    Recipe recipe = recipe_at(2, stage, 4);
+    recipe.parallel.chunks = 2;
+    recipe.parallel.schedule = Schedule::kInterleaved;
+    const Graph graph = six_blocks();
+    const auto chunks = parallel::stage_of(graph, classify_parameters(graph), recipe.parallel);
+    REQUIRE(chunks);
+    const test::ParallelStep s(recipe, *chunks);
+    // Each micro-batch is given to and by each chunk, but for the network's ends.
+    CHECK(told(s) == 4 * (2 * 2 * 2 - 2));
+    Recipe whole = recipe_at(2, stage, 4);
+    const auto one = parallel::stage_of(graph, classify_parameters(graph), whole.parallel);
+    REQUIRE(one);
+    const test::ParallelStep once(whole, *one);
+    if (stage == 0) CHECK(s.timeline.peak_bytes > once.timeline.peak_bytes);
+  }
+}
+
+TEST_CASE("stage: what waits of the backward pass is held, and no more of it runs") {
+  for (const int64_t stage : {0, 1, 2}) {
+    const auto plain = step_at(3, stage, 6, Schedule::kOneForwardOneBackward);
+    const auto later = step_at(3, stage, 6, Schedule::kZeroBubble);
+    CHECK(launches(later) == launches(plain));
+    CHECK(told(later) == told(plain));
+    CHECK(later.timeline.peak_bytes >= plain.timeline.peak_bytes);
+    if (stage == 0) CHECK(later.timeline.peak_bytes == plain.timeline.peak_bytes);
+  }
 }
 
 TEST_CASE("stage: more stages than blocks are refused") {

@@ -1,12 +1,9 @@
-#include "graph/parallel/exchanged.h"
+#include "graph/eager/exchanged.h"
 
 #include <utility>
 
-namespace plimsoll::parallel {
+namespace plimsoll::eager {
 namespace {
-
-using eager::Machine;
-using eager::Value;
 
 Value received(Machine& m, const Value& from, const Shape& sizes, Axis axis, CollectiveKind kind) {
   Value to = m.allocate(from.dtype(), sizes);
@@ -21,11 +18,10 @@ Value exchanged(Machine& m, const Value& x, const Shape& sizes, Axis axis, Colle
                 CollectiveKind back) {
   Value y = received(m, x, sizes, axis, kind);
   const Value inputs[] = {x};
-  m.record(y, inputs, {},
-           [axis, back](Machine& mm, const eager::Gradients& g, const eager::GradNode& n) {
-             return eager::Gradients{received(mm, g[0], n.edges[0].input->sizes, axis, back)};
-           });
+  m.record(y, inputs, {}, [axis, back](Machine& mm, const Gradients& g, const GradNode& n) {
+    return Gradients{received(mm, g[0], n.edges[0].input->sizes, axis, back)};
+  });
   return y;
 }
 
-}  // namespace plimsoll::parallel
+}  // namespace plimsoll::eager

@@ -4,14 +4,14 @@
 
 #include "graph/eager/machine.h"
 
-namespace plimsoll::parallel {
+namespace plimsoll::eager {
 
 // What a collective of `kind` makes of `x` along the axis, of these sizes; it is of the larger of
 // both, and the gradient comes back by `back`.
 //
 //   all = exchanged(m, x, sizes, Axis::kData, CollectiveKind::kAllGather,
 //                   CollectiveKind::kReduceScatter);
-eager::Value exchanged(eager::Machine& m, const eager::Value& x, const Shape& sizes, Axis axis,
-                       CollectiveKind kind, CollectiveKind back);
+Value exchanged(Machine& m, const Value& x, const Shape& sizes, Axis axis, CollectiveKind kind,
+                CollectiveKind back);
 
-}  // namespace plimsoll::parallel
+}  // namespace plimsoll::eager
