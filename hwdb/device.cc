@@ -224,29 +224,6 @@ const Peak* Device::peak(std::string_view peak_name) const {
   return found == peaks.end() ? nullptr : &found->second;
 }
 
-const Peak* Device::peak(DType dtype, bool tensor_core) const {
-  switch (dtype) {
-    case DType::kFloat32:
-      return peak(tensor_core ? "tf32_tensor" : "fp32");
-    case DType::kFloat64:
-      return peak(tensor_core ? "fp64_tensor" : "fp64");
-    case DType::kFloat16:
-      return peak(tensor_core ? "fp16_tensor" : "fp16");
-    case DType::kBFloat16:
-      return peak(tensor_core ? "bf16_tensor" : "bf16");
-    case DType::kInt8:
-    case DType::kUint8:
-      return peak(tensor_core ? "int8_tensor" : "int8");
-    case DType::kFloat8E4M3:
-    case DType::kFloat8E5M2:
-      return tensor_core ? peak("fp8_tensor") : nullptr;
-    case DType::kFloat4E2M1:
-      return tensor_core ? peak("fp4_tensor") : nullptr;
-    default:
-      return nullptr;
-  }
-}
-
 Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem) {
   return read_entry<Device>(kSchema, text, file, stem, [](JsonObject& root, Device& device) {
     auto read = read_described<DeviceFile>(root);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "graph/base/diagnostic.h"
-#include "graph/base/dtype.h"
 #include "graph/base/units.h"
 #include "hwdb/figures.h"
 
@@ -79,8 +78,6 @@ struct Device {
   Diagnostics warnings;
 
   const Peak* peak(std::string_view name) const;
-  // The peak for operands of a type, on tensor cores or not, where the device has it.
-  const Peak* peak(DType dtype, bool tensor_core) const;
 };
 
 // The machine around a card as a device of its own, and how it is asked for: a run on the CPU. Its

@@ -41,7 +41,6 @@ struct Kind {
 };
 
 constexpr Unit kByteUnits[] = {{"B"}};
-constexpr Unit kFlopUnits[] = {{"FLOP"}, {"OP"}};
 constexpr Unit kSecondUnits[] = {{"s"}};
 constexpr Unit kHertzUnits[] = {{"Hz"}};
 constexpr Unit kByteRateUnits[] = {{"B/s"}, {"bit/s", 0.125}};
@@ -49,7 +48,6 @@ constexpr Unit kFlopRateUnits[] = {{"FLOP/s"}, {"OP/s"}};
 constexpr Unit kWattUnits[] = {{"W"}};
 
 constexpr Kind kBytes{"size", "8 GiB", kByteUnits, false, true, true};
-constexpr Kind kFlop{"amount of work", "3.8 GFLOP", kFlopUnits};
 constexpr Kind kSeconds{"time", "50 us", kSecondUnits, true, false};
 constexpr Kind kHertz{"frequency", "1480 MHz", kHertzUnits};
 constexpr Kind kByteRate{"rate", "243.3 GB/s", kByteRateUnits, false, true, true};
@@ -181,7 +179,6 @@ Result<Bytes> parse_bytes(std::string_view text) {
   return Bytes{static_cast<int64_t>(bytes)};
 }
 
-Result<Flop> parse_flop(std::string_view text) { return as<Flop>(kFlop, text); }
 Result<Seconds> parse_seconds(std::string_view text) { return as<Seconds>(kSeconds, text); }
 Result<Hertz> parse_hertz(std::string_view text) { return as<Hertz>(kHertz, text); }
 Result<BytesPerSecond> parse_bytes_per_second(std::string_view text) {

@@ -16,10 +16,9 @@ namespace plimsoll {
 
 // E401 where the text is not a number and a unit of this kind, is ambiguous or does not fit. Sizes
 // are exact to the byte ("0.1 GiB" is rounded to the nearest), at most 2^62.
-// Units: B; FLOP or OP; s; Hz; B/s or bit/s; FLOP/s or OP/s; W. A blank before the unit is
+// Units: B; s; Hz; B/s or bit/s; FLOP/s or OP/s; W. A blank before the unit is
 // optional.
 Result<Bytes> parse_bytes(std::string_view text);
-Result<Flop> parse_flop(std::string_view text);
 Result<Seconds> parse_seconds(std::string_view text);
 Result<Hertz> parse_hertz(std::string_view text);
 Result<BytesPerSecond> parse_bytes_per_second(std::string_view text);
@@ -39,7 +38,6 @@ std::string pattern_of(Watts*);
 
 // The overloads a template can name.
 inline Result<Bytes> parse_as(std::string_view text, Bytes*) { return parse_bytes(text); }
-inline Result<Flop> parse_as(std::string_view text, Flop*) { return parse_flop(text); }
 inline Result<Seconds> parse_as(std::string_view text, Seconds*) { return parse_seconds(text); }
 inline Result<Hertz> parse_as(std::string_view text, Hertz*) { return parse_hertz(text); }
 inline Result<BytesPerSecond> parse_as(std::string_view text, BytesPerSecond*) {

@@ -55,11 +55,6 @@ struct ReplayInput {
   bool operator==(const ReplayInput&) const = default;
 };
 
-// cuBLAS's workspace in PyTorch 2: one per thread that has a handle, `:4096:2:16:8` as cuBLAS
-// spells it (2 x 4 MiB + 8 x 16 KiB; PyTorch's CUDABlas.cpp). Give it as `kept`, reached at the
-// first matrix product of forward and of backward; 32 MiB on compute capability 9.0.
-inline constexpr int64_t kCublasWorkspace = 8519680;
-
 // Memory of a process before it allocates: a fact of card, driver and framework, never derivable.
 struct Context {
   int64_t bytes = 0;

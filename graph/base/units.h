@@ -1,4 +1,4 @@
-// Strong quantities: Flop / BytesPerSecond does not compile. Only what has a meaning is defined:
+// Strong quantities: Bytes / FlopPerSecond does not compile. Only what has a meaning is defined:
 // sums and ratios of one unit, scaling by a number, work / rate = time.
 //
 //   Seconds t = Bytes{1 << 20} / BytesPerSecond{243.3e9};
@@ -27,7 +27,6 @@ struct Quantity {
 
 // Bytes are exact. They wrap like int64_t: sums of sizes from a file go through checked.h.
 using Bytes = Quantity<struct BytesUnit, int64_t>;
-using Flop = Quantity<struct FlopUnit, double>;  // a multiply-add is two
 using Seconds = Quantity<struct SecondsUnit, double>;
 using Hertz = Quantity<struct HertzUnit, double>;
 using BytesPerSecond = Quantity<struct BytesPerSecondUnit, double>;
@@ -37,14 +36,8 @@ using Watts = Quantity<struct WattsUnit, double>;
 constexpr Seconds operator/(Bytes bytes, BytesPerSecond rate) {
   return {static_cast<double>(bytes.value) / rate.value};
 }
-constexpr Seconds operator/(Flop flop, FlopPerSecond rate) { return {flop.value / rate.value}; }
 constexpr BytesPerSecond operator/(Bytes bytes, Seconds time) {
   return {static_cast<double>(bytes.value) / time.value};
-}
-constexpr FlopPerSecond operator/(Flop flop, Seconds time) { return {flop.value / time.value}; }
-// So many operations in each cycle.
-constexpr FlopPerSecond operator*(Flop per_cycle, Hertz clock) {
-  return {per_cycle.value * clock.value};
 }
 
 }  // namespace plimsoll

@@ -12,7 +12,6 @@ namespace plimsoll {
 using notation::is_name_character;
 using notation::read_attributes;
 using notation::read_contents;
-using notation::read_dim;
 using notation::read_type;
 using notation::Reader;
 
@@ -127,22 +126,6 @@ class GraphReader {
 };
 
 }  // namespace
-
-Result<Dim> parse_dim(std::string_view text) {
-  Reader in(text);
-  const Dim dim = read_dim(in);
-  if (!in.failed() && !in.at_end()) in.fail("expected the end of the extent");
-  if (in.failed()) return in.failure();
-  return dim;
-}
-
-Result<TensorType> parse_type(std::string_view text) {
-  Reader in(text);
-  TensorType type = read_type(in);
-  if (!in.failed() && !in.at_end()) in.fail("expected the end of the type");
-  if (in.failed()) return in.failure();
-  return type;
-}
 
 Result<Graph> parse_text(std::string_view text) {
   GraphReader reader;

@@ -28,8 +28,6 @@
 namespace plimsoll {
 
 // E290 with line and column for text that is not in the notation. Cost: linear in the text.
-Result<Dim> parse_dim(std::string_view text);
-Result<TensorType> parse_type(std::string_view text);
 // The graph is not verified and not inferred. Nodes may use tensors only after they are defined.
 Result<Graph> parse_text(std::string_view text);
 // parse_text(to_text(g)) is g, but for shapes of values, which appear as comments, and symbols

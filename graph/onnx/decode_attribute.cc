@@ -8,13 +8,6 @@
 
 namespace plimsoll::onnx {
 
-const TensorSpec* NodeExtras::tensor(std::string_view name) const {
-  for (const auto& [key, value] : tensors) {
-    if (key == name) return &value;
-  }
-  return nullptr;
-}
-
 const GraphIndex* NodeExtras::graph(std::string_view name) const {
   for (const auto& [key, value] : graphs) {
     if (key == name) return &value;

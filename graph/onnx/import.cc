@@ -188,10 +188,4 @@ Result<Graph> import_onnx(const ByteSource& source, const ImportOptions& options
   return graph;
 }
 
-Result<Graph> import_onnx(const std::string& path, const ImportOptions& options,
-                          Diagnostics& warnings) {
-  const auto source = TRY(ByteSource::open(path, options.limits));
-  return import_onnx(source, options, warnings);
-}
-
 }  // namespace plimsoll

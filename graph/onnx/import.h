@@ -31,7 +31,5 @@ namespace plimsoll {
 // Cost: linear in the nodes after inlining; a ResNet-50 takes a millisecond.
 Result<Graph> import_onnx(const ByteSource& source, const ImportOptions& options,
                           Diagnostics& warnings);
-Result<Graph> import_onnx(const std::string& path, const ImportOptions& options,
-                          Diagnostics& warnings);
 
 }  // namespace plimsoll

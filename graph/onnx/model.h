@@ -50,7 +50,6 @@ struct NodeExtras {
   std::vector<std::pair<std::string, GraphIndex>> graphs;       // and graphs
   std::vector<std::pair<std::string, std::string>> references;  // and names of a function's own
 
-  const TensorSpec* tensor(std::string_view name) const;
   // Null where the node has no such graph.
   const GraphIndex* graph(std::string_view name) const;
 };

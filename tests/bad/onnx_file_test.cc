@@ -297,7 +297,7 @@ TEST_CASE("A18: a model of 3 GiB is read without its weights") {
           static_cast<ssize_t>(tail.size()));
   close(file);
   Diagnostics warnings;
-  const auto graph = import_onnx(path, {}, warnings);
+  const auto graph = import_onnx(*ByteSource::open(path, {}), {}, warnings);
   REQUIRE(graph);
   CHECK(warnings.empty());
   CHECK(shape_text(*graph, "w") == "f32[768,1048576]");

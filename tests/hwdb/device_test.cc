@@ -107,24 +107,24 @@ TEST_CASE("device: the Quadro P4000") {
   CHECK(device.sms == 14);
   CHECK(device.cuda_cores == 1792);
   CHECK(device.bandwidth.value == 243.3e9);
-  CHECK(device.peak(DType::kFloat32, false)->rate.value == 5.3e12);
+  CHECK(device.peak("fp32")->rate.value == 5.3e12);
   CHECK(device.memory_reported.value == int64_t{8119} << 20);
-  CHECK(device.peak(DType::kFloat16, true) == nullptr);
+  CHECK(device.peak("fp16_tensor") == nullptr);
 }
 
-TEST_CASE("device: tensor cores by operand type") {
+TEST_CASE("device: peaks of cores and of tensor cores, at any clock") {
   const Device a100 = Hwdb::open()->device("a100").value();
-  CHECK(a100.peak(DType::kFloat32, true)->rate.value == 156e12);
-  CHECK(a100.peak(DType::kFloat32, false)->rate.value == 19.5e12);
-  CHECK(a100.peak(DType::kBFloat16, true)->rate.value == 312e12);
-  CHECK(a100.peak(DType::kFloat8E4M3, true) == nullptr);
+  CHECK(a100.peak("tf32_tensor")->rate.value == 156e12);
+  CHECK(a100.peak("fp32")->rate.value == 19.5e12);
+  CHECK(a100.peak("bf16_tensor")->rate.value == 312e12);
+  CHECK(a100.peak("fp8_tensor") == nullptr);
   CHECK(a100.peak("fp32")->at(Hertz{705e6}).value == 9.75e12);
 }
 
 TEST_CASE("device: the toy device does one operation and moves one byte a second") {
   const Device unit = Hwdb::open()->device("unit").value();
-  CHECK(unit.peak(DType::kFloat32, false)->rate.value == 1);
-  CHECK(unit.peak(DType::kFloat16, true)->rate.value == 1);
+  CHECK(unit.peak("fp32")->rate.value == 1);
+  CHECK(unit.peak("fp16_tensor")->rate.value == 1);
   CHECK(unit.bandwidth.value == 1);
 }
 
