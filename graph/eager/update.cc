@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/base/among.h"
+#include "graph/base/cancel.h"
 #include "graph/eager/composed.h"
 #include "graph/eager/masters.h"
 #include "graph/eager/ops.h"
@@ -249,6 +250,7 @@ class Updater {
     for (const UpdatePass& pass : group.rule->passes) {
       if (pass.when == (decays ? UpdatePass::When::kDoesNotDecay : UpdatePass::When::kDecays))
         continue;
+      check_cancelled();
       run(pass, group);
       for (size_t name = 0; name < kUpdateNames; ++name) {
         if ((pass.frees >> name & 1) != 0) names_[name].clear();

@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "graph/base/cancel.h"
 #include "graph/exporter/folded_weights.h"
 #include "graph/exporter/library_names.h"
 #include "graph/exporter/tables.h"
@@ -200,6 +201,7 @@ std::vector<WeightRole> classify_parameters(const Graph& graph) {
     }
   }
   for (const Node& node : graph.nodes) {
+    check_cancelled();
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoTensor) continue;
       const TensorId in = behind_view(graph, node.inputs[i]);
@@ -214,14 +216,11 @@ std::vector<WeightRole> classify_parameters(const Graph& graph) {
       }
     }
   }
-  find_tables(graph, kinds);
-  find_first_states(graph, kinds);
-  find_normalisation(graph, kinds);
-  find_folded_weights(graph, kinds);
-  find_frozen(graph, kinds);
-  find_frozen_norms(graph, kinds);
-  find_computed(graph, kinds);
-  drop_unread(graph, kinds);
+  for (const auto& find : {find_tables, find_first_states, find_normalisation, find_folded_weights,
+                           find_frozen, find_frozen_norms, find_computed, drop_unread}) {
+    check_cancelled();
+    find(graph, kinds);
+  }
   // A number whose value the file gives is no weight, unless it is a module's own ("gain" of a
   // block).
   const std::set<TensorId> folded = folded_numbers(graph);

@@ -122,6 +122,26 @@ TEST_CASE("cli: defaults hold in every verb; a plan and flags win over them") {
   CHECK(run_plimsoll({"max-batch", "builtin:mlp", "--max", "8"}, here).status == 0);
 }
 
+TEST_CASE("cli: a default that its flag does not take is told where it stands") {
+  if (skipped()) return;
+  const std::vector<std::string> asked = {"estimate", kPerceptron, "--gpu", "l4"};
+  for (const char* text : {"batch: 8.5\n", "precision: no\n", "workspace-limit: much\n"}) {
+    const Scratch scratch;
+    scratch.write("plimsoll.yaml", text);
+    const Ran ran = run_plimsoll(asked, {.folder = scratch.path("")});
+    CAPTURE(ran.err);
+    CHECK(ran.status == 2);
+    CHECK(says(ran, "plimsoll.yaml:1:"));
+  }
+  for (const char* variable : {"PLIMSOLL_BATCH=8.5", "PLIMSOLL_GPUS=0", "PLIMSOLL_EPOCHS=x"}) {
+    const Ran ran = run_plimsoll(asked, {.environment = {variable}});
+    CAPTURE(ran.err);
+    CHECK(ran.status == 2);
+    CHECK(says(ran, std::string(variable).substr(0, std::string(variable).find('=')) +
+                        " is set in the environment"));
+  }
+}
+
 TEST_CASE("cli: a default that a recorded step does not follow is named") {
   if (skipped()) return;
   const std::string step =

@@ -125,6 +125,22 @@ Result<JsonValue> read_file(const Limits& limits) {
   return value;
 }
 
+// Nobody gave the flag: a value that it does not take is told where it stands.
+Result<void> check_taken(const SettingRow& row, const std::string& value, const JsonValue* entry) {
+  Request ignored;
+  auto read = row.value.read(row, value, ignored);
+  if (read) return {};
+  Diagnostics faults = std::move(read.error());
+  for (Diagnostic& fault : faults) {
+    if (entry) {
+      fault.place = {kFile, entry->line, entry->column, {}};
+    } else if (fault.help.empty()) {
+      fault.help = fmt::format("{} is set in the environment", variable_of(row.name));
+    }
+  }
+  return tl::make_unexpected(std::move(faults));
+}
+
 }  // namespace
 
 Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
@@ -139,6 +155,7 @@ Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
     const JsonValue* const entry = file.find(row.name);
     if (!variable && !entry) continue;
     const std::string value = variable ? variable : text_of(*entry);
+    TRY(check_taken(row, value, variable ? nullptr : entry));
     flags.add(row, value);
     all.names.emplace(row.name);
     all.used += fmt::format("{}{} {} of {}", all.used.empty() ? "" : ", ", row.name,
