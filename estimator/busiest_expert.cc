@@ -7,10 +7,11 @@
 
 namespace plimsoll {
 
-Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hwdb& hwdb) {
+Result<Estimate> with_all_to_one_expert(Estimate even, Request request, const Hwdb& hwdb,
+                                        ModelCache* models) {
   constexpr int64_t kAllTokens = 1 << 20;  // more shares than there are experts
   request.dims[ops::kBusiestExpert] = kAllTokens;
-  auto one = estimate_stages(request, hwdb);
+  auto one = estimate_stages(request, hwdb, models);
   if (!one) return one;
   Range& range = even.memory.device_range;
   range.high = std::max(range.high, one->memory.device_range.high);

@@ -12,28 +12,29 @@
 namespace plimsoll {
 namespace {
 
-Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb) {
+Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb, ModelCache* models) {
   std::vector<Estimate> estimates;
   for (const LengthBucket& bucket : request.lengths) {
-    auto one = estimate_stages(at_bucket(request, bucket), hwdb);
+    auto one = estimate_stages(at_bucket(request, bucket), hwdb, models);
     if (!one) return one;
     estimates.push_back(std::move(*one));
   }
   return mean_over(std::move(estimates), request.lengths);
 }
 
-Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) {
+Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb,
+                                      ModelCache* models) {
   auto usual = request.recipe.serve      ? estimate_serving(request, hwdb)
-               : request.lengths.empty() ? estimate_stages(request, hwdb)
-                                         : estimate_mean(request, hwdb);
+               : request.lengths.empty() ? estimate_stages(request, hwdb, models)
+                                         : estimate_mean(request, hwdb, models);
   if (!usual) return usual;
   if (request.longest.empty() && request.lengths.empty()) {
     const bool routed = usual->input.symbols.contains(ops::kBusiestExpert) &&
                         !request.dims.contains(ops::kBusiestExpert);
-    return routed ? with_all_to_one_expert(std::move(*usual), request, hwdb) : usual;
+    return routed ? with_all_to_one_expert(std::move(*usual), request, hwdb, models) : usual;
   }
   // The longest batch may take other decisions than the usual one: a step of its own.
-  auto longest = estimate_stages(at_longest(request), hwdb);
+  auto longest = estimate_stages(at_longest(request), hwdb, models);
   if (!longest) return longest;
   if (longest->input.symbols != usual->input.symbols)
     usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));
@@ -47,8 +48,8 @@ Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb) 
 
 }  // namespace
 
-Result<Estimate> estimate(const Request& request, const Hwdb& hwdb) {
-  auto answer = estimate_all_lengths(request, hwdb);
+Result<Estimate> estimate(const Request& request, const Hwdb& hwdb, ModelCache* models) {
+  auto answer = estimate_all_lengths(request, hwdb, models);
   if (!answer) return answer;
   answer->request = request;  // of a bucket or of the longest until here
   if (!request.batch && answer->input.batch > 0) answer->request.batch = answer->input.batch;

@@ -15,7 +15,7 @@ namespace plimsoll {
 
 // All of it at once, for request.devices[0]. With --longest or --lengths the memory is that of the
 // longest batch; the time is that of the usual one, or the mean over all lengths: the cost of one
-// estimate for each.
-Result<Estimate> estimate(const Request& request, const Hwdb& hwdb);
+// estimate for each. `models`: as of estimate_once(), and half the cost where they have the model.
+Result<Estimate> estimate(const Request& request, const Hwdb& hwdb, ModelCache* models = nullptr);
 
 }  // namespace plimsoll

@@ -151,7 +151,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   const auto at_binding = TRY(
       largest == binding ? workspaces : plan_workspaces(*bound, platform_.device, context(point)));
   set_workspaces(prices, at_binding);
-  e.layers = layers_of(model, *bound, granule, prices);
+  e.layers = layers_of(model, *bound, binding, granule, prices);
   bound = std::move(longest);
   set_workspaces(prices, workspaces);
   e.memory = point.memory;
@@ -178,10 +178,34 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   return e;
 }
 
-Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb) {
+namespace {
+
+// At one batch and one length each, so that what is asked at others is the same model.
+ModelRequest of_any_size(ModelRequest request) {
+  if (request.batch) request.batch = 1;
+  for (auto& [symbol, size] : request.dims) size = 1;
+  return request;
+}
+
+Binding asked_sizes(const ModelRequest& request) {
+  Binding sizes = request.dims;
+  if (request.batch) sizes["batch"] = *request.batch;
+  return sizes;
+}
+
+}  // namespace
+
+Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb, ModelCache* models) {
   auto platform =
       TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
   Behaviour behaviour = resolve(platform, request);
+  if (models && !platform.device.is_host) {
+    const auto& [recipe, policy] = behaviour.autograd;
+    const Binding sizes = asked_sizes(request);
+    const auto entry = TRY(models->at(of_any_size(request), recipe, policy, sizes));
+    const auto evaluator = TRY(Evaluator::make(std::move(platform), request, behaviour));
+    return evaluator.estimate(entry->model, binding_at(entry->model, sizes));
+  }
   const auto model = TRY(compile(request, behaviour.autograd));
   if (platform.device.is_host) return estimate_on_host(model, platform, behaviour, request);
   const auto evaluator = TRY(Evaluator::make(std::move(platform), request, std::move(behaviour)));

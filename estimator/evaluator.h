@@ -8,6 +8,7 @@
 #include "estimator/library/workspace_plan.h"
 #include "estimator/memory/memory_plan.h"
 #include "estimator/model/compiled_model.h"
+#include "estimator/model/model_cache.h"
 #include "estimator/request/platform.h"
 #include "estimator/request/request.h"
 #include "estimator/time/time_plan.h"
@@ -68,7 +69,9 @@ class Evaluator {
   TimeContext context_;
 };
 
-// One step at one point of request.devices[0]: no lengths, no serving.
-Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb);
+// One step at one point of request.devices[0]: no lengths, no serving. `models`: those compiled so
+// far, for who asks often; of no other contents than the files have now.
+Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb,
+                               ModelCache* models = nullptr);
 
 }  // namespace plimsoll

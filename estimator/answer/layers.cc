@@ -100,7 +100,8 @@ void add_launches(const KernelAt& kernel, const KernelPrice& price, Phase phase,
 }  // namespace
 
 std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep& bound,
-                                     int64_t granule, const std::vector<KernelPrice>& prices) {
+                                     const Binding& binding, int64_t granule,
+                                     const std::vector<KernelPrice>& prices) {
   const Graph& graph = model.graph;
   const size_t loss = graph.nodes.size();
   std::vector<LayerEstimate> rows(loss + 1);
@@ -111,7 +112,7 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
     rows[id].node = display_name(graph, id);
     rows[id].op = graph.nodes[id].op;
     rows[id].module = graph.nodes[id].module;
-    rows[id].output_shape = shape_at(graph, graph.nodes[id], model.binding);
+    rows[id].output_shape = shape_at(graph, graph.nodes[id], binding);
     add_parameters(model, graph.nodes[id], placed, seen, rows[id]);
   }
   rows[loss].node = "(loss)";

@@ -12,9 +12,10 @@ namespace plimsoll {
 
 // One entry per node that does work or holds bytes, in graph order, then "(loss)" where the loss
 // keeps something. Sums over the entries are the totals of the estimate: parameters and weights
-// exactly, feature maps in the allocator's granules.
+// exactly, feature maps in the allocator's granules. `bound`: the model's step at `binding`.
 std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep& bound,
-                                     int64_t granule, const std::vector<KernelPrice>& prices);
+                                     const Binding& binding, int64_t granule,
+                                     const std::vector<KernelPrice>& prices);
 
 // Every kept tensor with its keeper, its maker and the rule, largest first.
 std::vector<KeptTensor> kept_of(const CompiledModel& model, const BoundStep& bound,

@@ -67,7 +67,8 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
   e.input.symbols = model.binding;
   e.memory = std::move(memory);
   e.time.sample_unit = model.meta.sample_unit;
-  e.layers = layers_of(model, usual, granule, std::vector<KernelPrice>(usual.kernels.size()));
+  e.layers = layers_of(model, usual, model.binding, granule,
+                       std::vector<KernelPrice>(usual.kernels.size()));
   e.kept = kept_of(model, bound, granule);
   e.recognised = model.recognised;
   judge(e, platform);

@@ -8,7 +8,8 @@ import re
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "estimator" / "app"
-SCRIPTS = ["wasi.js", "engine.js", "question.js", "answer.js", "web.js"]
+# In their order. A worker of the page has the first two, by their ids.
+SCRIPTS = ["wasi", "engine", "lanes", "question", "marks", "roofline", "answer", "controls", "sweep", "web"]
 
 
 def script_source(script: str) -> str:
@@ -17,13 +18,13 @@ def script_source(script: str) -> str:
 
 
 def page(engine: bytes, version: str) -> str:
-    scripts = [(FOLDER / "web" / name).read_text() for name in SCRIPTS]
+    scripts = {name: (FOLDER / "web" / f"{name}.js").read_text() for name in SCRIPTS}
     values = {
         "version": version,
         "style": (FOLDER / "html" / "page.css").read_text() + (FOLDER / "web" / "web.css").read_text(),
         "engine": base64.b64encode(gzip.compress(engine, 9, mtime=0)).decode(),
-        "scripts allowed": " ".join(script_source(script) for script in scripts),
-        "scripts": "".join(f"<script>{script}</script>\n" for script in scripts),
+        "scripts allowed": " ".join(map(script_source, scripts.values())),
+        "scripts": "".join(f'<script id="{name}-script">{text}</script>\n' for name, text in scripts.items()),
     }
     text = (FOLDER / "web" / "page.html").read_text()
     return re.sub(r"\{\{([a-z ]+)\}\}", lambda name: values[name[1]], text)

@@ -5,7 +5,6 @@
 #include "estimator/app/cli/command_line.h"
 #include "estimator/app/cli/defaults.h"
 #include "estimator/app/cli/flag_groups.h"
-#include "estimator/app/cli/idle_flags.h"
 #include "estimator/app/cli/open_database.h"
 #include "estimator/app/cli/output.h"
 #include "estimator/app/cli/shared_flags.h"
@@ -14,6 +13,7 @@
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/advice.h"
 #include "estimator/app/search/plan_search.h"
+#include "estimator/settings/ineffective_settings.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
@@ -73,7 +73,7 @@ int run_advise(const AdviseFlags& flags) {
   if (!hwdb) return report(hwdb.error());
   auto idle = check_output(flags.output);
   if (!idle) return report(idle.error());
-  std::ranges::move(idle_flags("advise", *request), std::back_inserter(*idle));
+  std::ranges::move(ineffective_settings("advise", *request), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   const auto search = search_of(flags);
   if (!search) return report(search.error());

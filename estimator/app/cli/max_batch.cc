@@ -4,7 +4,6 @@
 #include "estimator/app/cli/command_line.h"
 #include "estimator/app/cli/defaults.h"
 #include "estimator/app/cli/flag_groups.h"
-#include "estimator/app/cli/idle_flags.h"
 #include "estimator/app/cli/open_database.h"
 #include "estimator/app/cli/output.h"
 #include "estimator/app/cli/page_file.h"
@@ -13,6 +12,7 @@
 #include "estimator/app/html/max_batch_page.h"
 #include "estimator/app/report/largest_batch.h"
 #include "estimator/app/search/largest_batch.h"
+#include "estimator/settings/ineffective_settings.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
@@ -69,7 +69,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
     if (!values.empty()) request->given.insert(name);
   }
   const char* const verb = search->vary == "batch" ? "max-batch" : "max-batch --vary";
-  std::ranges::move(idle_flags(verb, *request), std::back_inserter(*idle));
+  std::ranges::move(ineffective_settings(verb, *request), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   std::optional<OutputFile> page;
   if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)

@@ -7,7 +7,6 @@
 
 #include "estimator/app/cli/defaults.h"
 #include "estimator/app/cli/flag_groups.h"
-#include "estimator/app/cli/idle_flags.h"
 #include "estimator/app/cli/interrupt.h"
 #include "estimator/app/cli/local_gpu.h"
 #include "estimator/app/cli/model_name.h"
@@ -18,6 +17,7 @@
 #include "estimator/app/cli/verb.h"
 #include "estimator/app/sweep/read_sweep_plan.h"
 #include "estimator/model/model_source.h"
+#include "estimator/settings/ineffective_settings.h"
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/values.h"
 #include "graph/base/byte_source.h"
@@ -263,7 +263,7 @@ int run_sweep(const SweepFlags& given) {
   flags.page.others = !flags.emit.forms.empty();
   auto request = to_request(flags.shared);
   if (!request) return report(request.error());
-  if (const int fault = report(as_strict(idle_flags("sweep", *request), request->strict));
+  if (const int fault = report(as_strict(ineffective_settings("sweep", *request), request->strict));
       fault != 0)
     return fault;
   if (flags.plan.empty()) {

@@ -8,7 +8,6 @@
 #include "estimator/app/cli/command_line.h"
 #include "estimator/app/cli/defaults.h"
 #include "estimator/app/cli/flag_groups.h"
-#include "estimator/app/cli/idle_flags.h"
 #include "estimator/app/cli/meter_files.h"
 #include "estimator/app/cli/model_name.h"
 #include "estimator/app/cli/open_database.h"
@@ -25,6 +24,7 @@
 #include "estimator/app/report/validation.h"
 #include "estimator/app/validate/tolerance.h"
 #include "estimator/app/validate/validators.h"
+#include "estimator/settings/ineffective_settings.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "hwdb/measured/source.h"
@@ -252,7 +252,7 @@ int run_validate(const ValidateFlags& flags) {
           "project defaults are not used: records describe what ran; ignored: " + defaults->used));
     }
   }
-  std::ranges::move(idle_flags(verb_of(flags), *request), std::back_inserter(warnings));
+  std::ranges::move(ineffective_settings(verb_of(flags), *request), std::back_inserter(warnings));
   if (const int fault = report(warnings); fault != 0) return fault;
   const auto idle = check_output(flags.output);
   if (!idle) return report(idle.error());

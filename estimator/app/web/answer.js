@@ -1,60 +1,28 @@
-// An answer, drawn. Nothing is computed here but units and widths; texts are set as text.
+// An answer, drawn. Nothing is computed here but units and widths.
 const drawn = (() => {
   "use strict";
-  const ROLES = {
-    context: "context and libraries", parameter: "weights", optimizer_state: "optimizer state", buffer: "buffers",
-    gradient: "gradients", input: "input batch", feature_map: "feature maps", temporary: "temporaries",
-    workspace: "workspace", autotuning: "scratch of timed algorithms", slack: "allocator slack",
-  };
-  const VERDICTS = { fits: ["FITS", "yes"], may_fit: ["MAY FIT", "perhaps"], does_not_fit: ["DOES NOT FIT", "no"] };
-  const MOST_MODULES = 24, MOST_KERNELS = 12;
+  const { ROLES, VERDICTS, size, time, number, element, section, table, bar, bars, key, swatch } = marks;
+  const MOST_MODULES = 36, MOST_KERNELS = 12;
 
-  const GIB = 2 ** 30;
-  const size = (bytes) => (bytes < GIB / 10 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`);
-  const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [0, "ns"]];
-  const time = (ns) => {
-    const [unit, name] = UNITS.find(([least]) => ns >= least);
-    return `${(ns / (unit || 1)).toPrecision(3).replace(/e\+?\d+$/, "")} ${name}`;
-  };
-  const number = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n.toPrecision(3));
-
-  const element = (name, attributes = {}, ...children) => {
-    const made = name === "svg" || name === "path" || name === "line"
-      ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
-    for (const [key, text] of Object.entries(attributes)) made.setAttribute(key, text);
-    made.append(...children.filter((child) => child !== null));
-    return made;
-  };
-  const section = (title, about, ...children) =>
-    element("section", {}, element("h2", {}, title), about ? element("p", {}, about) : null, ...children);
+  const cardLine = () => element("li", {}, element("span", { class: "line" }), "usable on the GPU");
   const fact = (title, figure, more) =>
     element("div", {}, element("dt", {}, title), element("dd", {}, figure, element("span", {}, more)));
 
-  const percent = (part, whole) => `${Math.min(100, (100 * part) / whole).toFixed(3)}%`;
-  // A row of bars: a name, pieces of a track [class, value], and what stands behind it. `limit`: a line.
-  const bar = (name, pieces, whole, text, limit) => {
-    const track = element("span", { class: "track" });
-    for (const [kind, part, title] of pieces)
-      track.append(element("i", { class: kind, style: `width:${percent(part, whole)}`, title: title || "" }));
-    if (limit) track.append(element("u", { style: `left:calc(${percent(limit, whole)} - 1px)` }));
-    return [element("span", { class: "name" }, name), element("span", { class: "value" }, text), track];
-  };
-  const bars = (rows, kind = "") => element("div", { class: `bars ${kind}` }, ...rows.flat());
-  const key = (...entries) => element("ul", { class: "key" }, ...entries);
-  const swatch = (role) => element("li", {}, element("span", { class: `swatch ${role}` }), ROLES[role] || role);
-  const cardLine = () => element("li", {}, element("span", { class: "line" }), "usable on the GPU");
-
-  const head = ({ input, result }) => {
+  // The verdict, and the three figures that people come for.
+  const head = (answer) => {
+    if (answer.schema !== "plimsoll.estimate") return [element("h1", {}, "No answer")];
+    const { input, result } = answer;
     const m = result.memory, t = result.time, usable = result.device.usable_bytes;
     const [word] = VERDICTS[result.verdict] || ["", ""];
-    const range = ([low, high], text) => `range ${text(low)} - ${text(high)}`;
-    return element("div", { class: "answer" },
-      element("p", {}, `${input.model}, batch ${input.batch}`),
+    const range = ([low, high], text) => `range ${text(low)} to ${text(high)}`;
+    return [
       element("h1", {}, element("span", { class: `verdict ${result.verdict}` }, word), result.device.name),
+      element("p", {}, `${input.model}, batch ${input.batch}`),
       element("dl", { class: "facts" },
         fact("peak memory", `${size(m.device_bytes)} of ${size(usable)}`, range(m.device_range_bytes, size)),
         fact("one step", time(t.step_ns), range(t.step_range_ns, time)),
-        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `GPU busy ${Math.round(100 * t.gpu_busy)} %`)));
+        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `GPU busy ${Math.round(100 * t.gpu_busy)} %`)),
+    ];
   };
 
   // What would help, from today's peak down, against the card's line.
@@ -109,15 +77,22 @@ const drawn = (() => {
         element("span", {}, shown ? `line: usable on the GPU, ${size(usable)}` : `usable on the GPU: ${size(usable)}`)),
       chart,
       element("div", { class: "phases" }, ...phases.map((phase) => element("span", { style: `flex-grow:${count(phase)}` }, phase))),
-      key(...roles.map(swatch)));
+      key(...roles.map((role) => swatch(role))));
   };
 
+  // The modules, taken apart level by level as long as there is room for their parts.
+  const cut = (modules) => {
+    const within = (m) => modules.filter((part) => part.depth === m.depth + 1 && part.path.startsWith(`${m.path}.`));
+    let shown = modules.filter((m) => m.depth === 1);
+    for (;;) {
+      const apart = shown.flatMap((m) => { const parts = within(m); return parts.length > 0 ? parts : [m]; })
+        .filter((m) => m.weight_bytes + m.feature_map_bytes > 0);
+      if (apart.length > MOST_MODULES || apart.length === shown.length) return shown.filter((m) => m.weight_bytes + m.feature_map_bytes > 0);
+      shown = apart;
+    }
+  };
   const modules = ({ result }) => {
-    const depths = [...new Set(result.modules.map((m) => m.depth))];
-    const at = (depth) => result.modules.filter((m) => m.depth === depth);
-    const depth = depths.filter((d) => at(d).length <= MOST_MODULES).at(-1);
-    if (depth === undefined) return null;
-    const all = at(depth).filter((m) => m.weight_bytes + m.feature_map_bytes > 0);
+    const all = cut(result.modules);
     if (all.length < 2) return null;
     const largest = all.reduce((most, m) => Math.max(most, m.weight_bytes + m.feature_map_bytes), 1);
     return section("Memory by module", "Weights, and feature maps kept for backward.",
@@ -131,16 +106,10 @@ const drawn = (() => {
                     ["communication", t.communication_ns], ["input copy", t.input_copy_ns], ["launches on the host", t.host_ns]]
       .filter(([, ns]) => ns > 0);
     const longest = Math.max(...passes.map(([, ns]) => ns));
-    const kernels = t.kernels.slice(0, MOST_KERNELS).map((k) => element("tr", {},
-      element("th", { scope: "row" }, k.kernel), element("td", { "data-v": "" }, String(k.count)),
-      element("td", { "data-v": "" }, time(k.total_ns)), element("td", { "data-v": "" }, `${(100 * k.share).toFixed(1)} %`),
-      element("td", {}, k.bound_by)));
-    const heads = ["kernel", "count", "time", "share", "bound by"];
+    const kernels = t.kernels.slice(0, MOST_KERNELS).map((k) => [k.kernel, String(k.count), time(k.total_ns), `${(100 * k.share).toFixed(1)} %`, k.bound_by]);
     return section("Where time goes", null, bars(passes.map(([name, ns]) => bar(name, [["plain", ns]], longest, time(ns)))),
       element("details", {}, element("summary", {}, "kernels that take longest"),
-        element("div", { class: "scroll", tabindex: "0" }, element("table", {},
-          element("thead", {}, element("tr", {}, ...heads.map((h, i) => element("th", { scope: "col", class: i && i < 4 ? "figure" : "" }, h)))),
-          element("tbody", {}, ...kernels)))));
+        table("kernels by time", [["kernel"], ["count", true], ["time", true], ["share", true], ["bound by"]], kernels)));
   };
 
   const messages = (diagnostics, title) => (diagnostics.length === 0 ? null
@@ -149,13 +118,12 @@ const drawn = (() => {
   const assumed = (all) => (all.length === 0 ? null : section("What was assumed", null,
     element("ul", { class: "messages" }, ...all.map((a) => element("li", {}, `${a.text}; ${a.change} changes it`)))));
 
-  const contents = (answer) => {
-    if (answer.schema !== "plimsoll.estimate")
-      return [element("div", { class: "answer" }, element("h1", {}, "No answer")), messages(answer.diagnostics, "Why")];
+  const contents = (answer, width) => {
+    if (answer.schema !== "plimsoll.estimate") return [messages(answer.diagnostics, "Why")];
     const helps = answer.result.remedies.length > 0 ? remedies(answer) : null;
-    return [head(answer), helps, parts(answer), course(answer), modules(answer), times(answer), assumed(answer.assumed),
-            messages(answer.diagnostics, "Notes")];
+    return [helps, parts(answer), course(answer), modules(answer), roofline.drawn(answer, width), times(answer), assumed(answer.assumed),
+            messages(answer.diagnostics, "Notes")].filter((part) => part !== null);
   };
 
-  return { contents, element, size };
+  return { head, contents, messages };
 })();

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "estimator/app/report/document.h"
-#include "estimator/app/web/answer.h"
+#include "estimator/app/web/session.h"
 #include "estimator/settings/setting_row.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
@@ -30,6 +30,15 @@ void describe(Fields& f, OfferedGpu& g) {
   f("id", g.id);
   f("name", g.name);
   f("memory_bytes", g.memory_bytes);
+}
+
+struct OfferedNetwork {
+  std::string id, name;
+};
+
+void describe(Fields& f, OfferedNetwork& n) {
+  f("id", n.id);
+  f("name", n.name);
 }
 
 struct OfferedSetting {
@@ -67,6 +76,16 @@ std::vector<OfferedGpu> offered_gpus() {
   return gpus;
 }
 
+std::vector<OfferedNetwork> offered_networks() {
+  const Hwdb hwdb;
+  std::vector<OfferedNetwork> networks;
+  for (const std::string& id : hwdb.link_ids()) {
+    const auto link = hwdb.link(id);
+    if (link && link->kind == "network") networks.push_back({link->id, link->name});
+  }
+  return networks;
+}
+
 std::vector<OfferedSetting> offered_settings() {
   std::vector<OfferedSetting> all;
   for (const SettingRow& row : settings()) {
@@ -87,6 +106,7 @@ std::vector<OfferedSetting> offered_settings() {
 std::string web_choices() {
   auto models = offered_models();
   auto gpus = offered_gpus();
+  auto networks = offered_networks();
   auto rows = offered_settings();
   return described_text(
       [&](Fields& f) {
@@ -94,6 +114,7 @@ std::string web_choices() {
           describe_head(f, "plimsoll.choices");
           f("models", models);
           f("gpus", gpus);
+          f("networks", networks);
           f("settings", rows);
         });
       },

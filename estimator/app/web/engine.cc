@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <string>
 
-#include "estimator/app/web/answer.h"
+#include "estimator/app/web/session.h"
 
 namespace {
 
-std::string question, answer;  // a page has one thread
+// Of the one thread that a program here has.
+std::string question, answer;
+plimsoll::WebSession session;
 
 size_t keep(std::string text) {
   answer = std::move(text);
@@ -26,12 +28,16 @@ extern "C" {
 [[clang::export_name("plimsoll_text")]] const char* plimsoll_text() { return answer.data(); }
 
 [[clang::export_name("plimsoll_answer")]] size_t plimsoll_answer() {
-  return keep(plimsoll::web_answer(question, plimsoll::WebDepth::kAtOnce));
+  return keep(session.answer(question, plimsoll::WebDepth::kAtOnce));
 }
 
 [[clang::export_name("plimsoll_answer_with_remedies")]] size_t plimsoll_answer_with_remedies() {
-  return keep(plimsoll::web_answer(question, plimsoll::WebDepth::kWithRemedies));
+  return keep(session.answer(question, plimsoll::WebDepth::kWithRemedies));
 }
+
+[[clang::export_name("plimsoll_row")]] size_t plimsoll_row() { return keep(session.row(question)); }
+
+[[clang::export_name("plimsoll_forget")]] void plimsoll_forget() { session.forget(); }
 
 [[clang::export_name("plimsoll_choices")]] size_t plimsoll_choices() {
   return keep(plimsoll::web_choices());

@@ -1,4 +1,4 @@
-#include "estimator/app/cli/idle_flags.h"
+#include "estimator/settings/ineffective_settings.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 
 #include "graph/base/setting.h"
 
-namespace plimsoll::cli {
-Diagnostics idle_flags(std::string_view verb, const Request& request) {
+namespace plimsoll {
+Diagnostics ineffective_settings(std::string_view verb, const Request& request) {
   Diagnostics said;
   for (const SettingRow& row : settings()) {
     const auto rule = std::ranges::find(row.verbs, verb, &VerbRule::verb);
@@ -25,4 +25,4 @@ Diagnostics idle_flags(std::string_view verb, const Request& request) {
   return said;
 }
 
-}  // namespace plimsoll::cli
+}  // namespace plimsoll
