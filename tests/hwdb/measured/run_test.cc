@@ -39,6 +39,10 @@ TEST_CASE("measured run: degrees of parallelism are the text of their setting") 
   };
   CHECK(of(R"("parallel": {"fsdp": 8, "tp": 2, "pp": 1})").parallel == "fsdp=8,tp=2");
   CHECK(of(R"("parallel": {"dp": 1})").parallel.empty());
+  CHECK(of(R"("parallel": {"pp": 4, "dp": 64, "ep": 16})").parallel == "pp=4,dp=4,ep=16");
+  CHECK(of(R"("parallel": {"ep": 8, "dp": 8})").parallel == "ep=8");
+  CHECK(of(R"("parallel": {"fsdp": 2, "ep": 2})").parallel == "fsdp=all,ep=2");
+  CHECK(of(R"("parallel": {"fsdp": 4, "cp": 2})").parallel == "fsdp=4,cp=2");
   CHECK(of(R"("parallel": "dp=4", "zero_group": 4)").parallel == "dp=4");
   // A source's dp counts the ranks that shard too.
   const MeasuredRun grouped = of(R"("parallel": {"tp": 2, "dp": 32}, "zero_group": 8)");

@@ -103,7 +103,9 @@ TEST_CASE("measured request: how GPUs share the model") {
   CHECK(request_of(r, {})->parallel.fsdp);
   CHECK(request_of(r, {})->parallel.fsdp_version == 1);
   r.parallel = "fsdp=8,cp=2";
-  CHECK(refusal(r).find("'cp'") != std::string::npos);
+  CHECK(request_of(r, {})->parallel.axes[static_cast<size_t>(Axis::kContext)] == 2);
+  r.parallel = "fsdp=8,etp=2";
+  CHECK(refusal(r).find("'etp'") != std::string::npos);
   r.parallel = "tp=3";
   r.micro_batch.reset();
   CHECK(refusal(r).find("16 GPUs do not match") == 0);
