@@ -54,8 +54,7 @@ std::span<const SettingRow> loss_settings() {
        .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),
        .record = {.name = "loss_chunks"},
        .axis = SweepAxis::kKernels,
-       .acts = {has_chunks, "the loss is not computed in parts; {} chunked does that",
-                "loss-form"}},
+       .acts = {has_chunks, "the loss is not computed in parts; {} sets how it is", "loss-form"}},
   };
   return rows;
 }

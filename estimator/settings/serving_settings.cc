@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kNotServed = "no sequences are served: {} serve does that";
+constexpr std::string_view kNotServed = "no sequences are served; {} sets what is done";
 constexpr std::string_view kNoShare = "without {} nobody takes a share of the card";
 
 // A model of sequences whose attention keeps what later tokens read.
