@@ -60,9 +60,9 @@ Result<int64_t> engine_cache(Request request, const Hwdb& hwdb, int64_t sequence
   const auto pass = TRY(estimate_stages(request, hwdb));
   const auto cache = TRY(cache_at(request, hwdb));
   const double share = request.server.memory_share.value_or(engine.memory_share);
-  const auto taken = static_cast<int64_t>(share * static_cast<double>(platform.memory_bytes));
+  const auto share_bytes = static_cast<int64_t>(share * static_cast<double>(platform.memory_bytes));
   const int64_t rows = std::min(limits.sequences, limits.tokens);
-  return taken - (pass.memory.device_bytes - cache.bytes) - rows * cache.score_bytes;
+  return share_bytes - (pass.memory.device_bytes - cache.bytes) - rows * cache.score_bytes;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
   Estimate& prefill = *all_positions;
   const auto all = TRY(cache_at(request, hwdb));
   const int64_t batch = prefill.input.batch, sequence = prefill.input.symbols.at(kSequence);
-  const Request asked = request;
+  const Request original = request;
   request.dims[kSequence] = 1;
   const auto decode = estimate_stages(request, hwdb);
   if (!decode) return decode;
@@ -81,10 +81,10 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
   ServeEstimate serve;
   serve.kv_bytes = all.bytes;
   serve.kv_bytes_per_token = each.bytes / std::max<int64_t>(batch, 1);
-  const bool shares = asked.server.engine && asked.server.engine->memory_share > 0;
-  const EngineRow& engine = shares ? *asked.server.engine : engines().front();
+  const bool shares = original.server.engine && original.server.engine->memory_share > 0;
+  const EngineRow& engine = shares ? *original.server.engine : engines().front();
   int64_t left = prefill.usable_bytes - (prefill.memory.device_bytes - all.bytes);
-  if (shares) left = TRY(engine_cache(asked, hwdb, sequence));
+  if (shares) left = TRY(engine_cache(original, hwdb, sequence));
   serve.engine = engine.program;
   serve.block_tokens = engine.block_tokens;
   serve.cache_bytes = std::max<int64_t>(left, 0);
