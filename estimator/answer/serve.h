@@ -27,7 +27,7 @@ inline void describe(Fields& f, ServeEstimate& s) {
     "positions of all sequences together; 0: not even the requested ones fit");
   f("prefill_ns", s.prefill_ns, "of all sequences");
   f("decode_ns", s.decode_ns, "of one more token of each");
-  f("engine", s.engine, "whose rule says how much memory is cache");
+  f("engine", s.engine, "the program whose rule sets the size of the cache");
   f("cache_bytes", s.cache_bytes, "that the engine has for keys and values");
   f("block_tokens", s.block_tokens, "of one sequence, which the engine gives at a time");
 }

@@ -12,7 +12,7 @@ constexpr EngineRow kEngines[] = {
      .memory_share = 0.92,
      .block_tokens = 16,
      .large = {.tokens = 8192, .sequences = 1024},
-     .usual = {.tokens = 2048, .sequences = 256},
+     .others = {.tokens = 2048, .sequences = 256},
      .large_bytes = int64_t{70} << 30,
      .never_large = "a100",
      .source = "vLLM: config/cache.py (gpu_memory_utilization, DEFAULT_BLOCK_SIZE), "
@@ -27,7 +27,7 @@ std::span<const EngineRow> engines() { return kEngines; }
 EngineLimits limits_on(const EngineRow& engine, const Device& device, int64_t memory_bytes) {
   const bool large =
       memory_bytes >= engine.large_bytes && device.id.find(engine.never_large) == std::string::npos;
-  return large ? engine.large : engine.usual;
+  return large ? engine.large : engine.others;
 }
 
 }  // namespace plimsoll

@@ -21,7 +21,7 @@ struct EngineRow {
   std::string_view program;  // "vLLM"
   double memory_share = 0;   // of the card; 0: it takes memory as it needs it
   int64_t block_tokens = 1;
-  EngineLimits large{}, usual{};   // of cards with much memory, and of others
+  EngineLimits large{}, others{};  // of cards with much memory, and of others
   int64_t large_bytes = 0;         // from so much memory on a card is large
   std::string_view never_large{};  // ... but for those with this in their ids
   std::string_view source;
