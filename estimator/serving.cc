@@ -102,10 +102,8 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
   if (shares)
     prefill.basis.push_back(
         fmt::format("serve: {} takes its share of the card and keeps what a pass of its most "
-                    "tokens leaves; the "
-                    "verdict is of transformers' prefill; CUDA graphs need memory outside the "
-                    "share and are not "
-                    "counted",
+                    "tokens leaves; the verdict is of transformers' prefill; CUDA graphs need "
+                    "memory outside the share and are not counted",
                     engine.program));
   return all_positions;
 }
