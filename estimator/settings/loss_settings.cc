@@ -24,9 +24,7 @@ bool has_forms(const SettingScope& s) {
   if (!trains(s) || recipe.loss != Loss::kCausalLm) return false;
   if (recipe.parallel.mesh.extent(Axis::kTensor) > 1) return false;
   if (recipe.loss_form <= LossForm::kFused) return true;
-  return recipe.parallel.sharded == Sharded::kNothing &&
-         recipe.parallel.mesh.extent(Axis::kStage) == 1 &&
-         find_language_head(s.model.graph, s.model.graph.outputs).has_value();
+  return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
 }
 
 bool has_chunks(const SettingScope& s) {

@@ -82,14 +82,6 @@ std::optional<int64_t> nth_block(std::string_view which) {
   return step && *step > 0 ? step : std::nullopt;
 }
 
-// A loss that makes scores itself, of parts of the positions; of a head that is on this device.
-bool runs_head(const Recipe& recipe) {
-  return recipe.mode != Mode::kInference && recipe.loss == Loss::kCausalLm &&
-         recipe.loss_form >= LossForm::kChunked && recipe.parallel.sharded == Sharded::kNothing &&
-         recipe.parallel.mesh.extent(Axis::kTensor) == 1 &&
-         recipe.parallel.mesh.extent(Axis::kStage) == 1;
-}
-
 }  // namespace
 
 Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
@@ -97,7 +89,7 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
                  Machine& machine)
     : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
   find_data(returned);
-  if (runs_head(machine.recipe())) head_ = find_language_head(graph, returned);
+  if (loss_runs_head(machine.recipe())) head_ = find_language_head(graph, returned);
   const auto make = [&](WeightRole kind, auto&& creator) {
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];

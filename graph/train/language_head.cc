@@ -53,4 +53,11 @@ std::optional<LanguageHead> find_language_head(const Graph& graph,
   return std::nullopt;
 }
 
+bool loss_runs_head(const Recipe& recipe) {
+  return recipe.mode != Mode::kInference && recipe.loss == Loss::kCausalLm &&
+         recipe.loss_form >= LossForm::kChunked && recipe.parallel.sharded == Sharded::kNothing &&
+         recipe.parallel.mesh.extent(Axis::kTensor) == 1 &&
+         recipe.parallel.mesh.extent(Axis::kStage) == 1;
+}
+
 }  // namespace plimsoll

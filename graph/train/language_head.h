@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/ir/recipe.h"
 
 namespace plimsoll {
 
@@ -18,5 +19,9 @@ struct LanguageHead {
 // scores or make something behind them. Cost: linear in the nodes behind the layer.
 std::optional<LanguageHead> find_language_head(const Graph& graph,
                                                const std::vector<TensorId>& outputs);
+
+// Whether the recipe's loss makes scores itself, of parts of the positions: where the whole head is
+// on this device.
+bool loss_runs_head(const Recipe& recipe);
 
 }  // namespace plimsoll
