@@ -29,7 +29,8 @@ bool has_forms(const SettingScope& s) {
 
 bool has_chunks(const SettingScope& s) {
   const LossForm form = s.model.recipe.loss_form;
-  return form == LossForm::kChunked || form == LossForm::kChunkedLinear;
+  const bool in_parts = form == LossForm::kChunked || form == LossForm::kChunkedLinear;
+  return in_parts && has_forms(s);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ namespace {
 constexpr std::string_view kNotServed = "no sequences are served; {} sets what is done";
 constexpr std::string_view kNoShare = "without {} nobody takes a share of the card";
 
-// A model of sequences whose attention keeps what later tokens read.
+// A model of sequences.
 bool serves(const SettingScope& s) {
-  return s.request.recipe.serve && attends(s) && s.model.binding.contains("sequence");
+  return s.request.recipe.serve && s.model.binding.contains("sequence");
 }
 bool shares(const SettingScope& s) {
   return serves(s) && s.request.server.engine && s.request.server.engine->memory_share > 0;

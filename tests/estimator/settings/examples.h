@@ -47,7 +47,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"conv-algo", {"im2col", "FFT"}},
       {"optimizer", {"sgd", "adam"}},
       {"clip-grad-norm", {"1", "0.5"}},
-      {"loss-form", {"fused", "chunked"}, "loss", "causal_lm"},
+      {"loss-form", {"fused"}, "loss", "causal_lm"},
       {"loss-chunks", {"3", "5"}, "loss", "causal_lm", "loss-form", "chunked"},
       {"precision", {"amp-fp16"}},
       {"half-norms", {"on"}, "precision", "amp-fp16"},
