@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "graph/json/fields.h"
 
@@ -14,6 +15,9 @@ struct ServeEstimate {
   int64_t tokens_that_fit = 0;     // positions of all sequences together; 0: not even these fit
   int64_t prefill_ns = 0;          // of all sequences
   int64_t decode_ns = 0;           // of one more token of each
+  std::string engine;              // whose rule says how much memory is cache
+  int64_t cache_bytes = 0;         // that the engine has for it
+  int64_t block_tokens = 1;        // of one sequence, which it is given at a time
 };
 
 inline void describe(Fields& f, ServeEstimate& s) {
@@ -23,6 +27,9 @@ inline void describe(Fields& f, ServeEstimate& s) {
     "positions of all sequences together; 0: not even the requested ones fit");
   f("prefill_ns", s.prefill_ns, "of all sequences");
   f("decode_ns", s.decode_ns, "of one more token of each");
+  f("engine", s.engine, "the program whose rule sets the size of the cache");
+  f("cache_bytes", s.cache_bytes, "that the engine has for keys and values");
+  f("block_tokens", s.block_tokens, "of one sequence, which the engine gives at a time");
 }
 
 }  // namespace plimsoll

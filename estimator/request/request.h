@@ -15,6 +15,7 @@
 #include "estimator/request/algorithm_policy.h"
 #include "estimator/request/layout.h"
 #include "estimator/request/parallel_request.h"
+#include "estimator/request/serving_request.h"
 #include "graph/base/limits.h"
 #include "graph/ir/recipe.h"
 #include "graph/symbol/dim.h"
@@ -125,6 +126,7 @@ struct TrainerRow;  // estimator/settings/trainer.h
 
 struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   Recipe recipe;
+  ServingRequest server;
   bool strict = false;
   bool trace = false;  // fill Estimate::trace
   // Fill Estimate::memory_curve, peak_tensors and modules: two walks over the events more.

@@ -46,6 +46,7 @@ std::optional<std::string> written_optimizer(const std::string& written) {
 // as such.
 std::optional<std::string> written_checkpoint(const std::string& written) {
   if (written == "every second layer") return "blocks/2";
+  if (written == "per-op selective") return "operators";  // torchtitan's word
   return written == "full" || written.starts_with("full (") ? "blocks" : written;
 }
 

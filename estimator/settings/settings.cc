@@ -8,8 +8,9 @@ std::span<const SettingRow> settings() {
   static const std::vector<SettingRow> all = [] {
     std::vector<SettingRow> rows;
     for (const auto table :
-         {model_settings(), training_settings(), gradient_settings(), finetune_settings(),
-          gpu_settings(), framework_settings(), run_settings(), parallel_settings()})
+         {model_settings(), training_settings(), loss_settings(), gradient_settings(),
+          finetune_settings(), gpu_settings(), framework_settings(), run_settings(),
+          parallel_settings(), serving_settings()})
       rows.insert(rows.end(), table.begin(), table.end());
     return rows;
   }();

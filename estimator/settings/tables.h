@@ -19,12 +19,14 @@ inline constexpr int64_t kLargestCount = int64_t{1} << 31;
 
 std::span<const SettingRow> model_settings();
 std::span<const SettingRow> training_settings();
+std::span<const SettingRow> loss_settings();
 std::span<const SettingRow> gradient_settings();
 std::span<const SettingRow> finetune_settings();
 std::span<const SettingRow> gpu_settings();
 std::span<const SettingRow> framework_settings();
 std::span<const SettingRow> run_settings();
 std::span<const SettingRow> parallel_settings();
+std::span<const SettingRow> serving_settings();
 
 // Why a verb makes no use of a setting.
 inline constexpr std::string_view kNoHost = "this answer does not depend on the host";

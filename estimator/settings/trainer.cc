@@ -9,8 +9,17 @@ namespace {
 constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}};
 constexpr TrainerDefault kTrl[] = {
     {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"checkpoint", "blocks"}};
-constexpr TrainerDefault kTorchtitan[] = {
-    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"cp-kind", "allgather"}};
+constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
+                                          {"optimizer", "adamw-fused"},
+                                          {"checkpoint", "operators"},
+                                          {"cp-kind", "allgather"}};
+constexpr TrainerDefault kTorchtune[] = {
+    {"clip-grad-norm", "none"}, {"optimizer", "adamw-fused"},    {"precision", "bf16"},
+    {"checkpoint", "blocks"},   {"loss-form", "chunked-linear"}, {"lora-alpha", "16"}};
+constexpr TrainerDefault kUnsloth[] = {{"clip-grad-norm", "1"},       {"optimizer", "adam8bit"},
+                                       {"checkpoint", "blocks"},      {"loss-form", "fused"},
+                                       {"lora-rank", "16"},           {"lora-alpha", "16"},
+                                       {"lora-targets", "all-linear"}};
 constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"}, {"optimizer", "adamw"}};
 
 // Weights of 16 bits with copies in 32 bits.
@@ -30,7 +39,14 @@ constexpr TrainerRow kTrainers[] = {
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it"},
     {"torchtitan", "torchtitan", kTorchtitan,
      "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation, "
-     "context_parallel_rotate_method"},
+     "context_parallel_rotate_method; "
+     "models/llama3/config_registry.py: SelectiveAC; its loss in parts of 2026 is left out"},
+    {"torchtune", "torchtune", kTorchtune,
+     "torchtune, recipes/configs/llama3_1/8B_lora_single_device.yaml: clip_grad_norm, optimizer, "
+     "dtype, enable_activation_checkpointing, loss, lora_alpha"},
+    {"unsloth", "unsloth", kUnsloth,
+     "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
+     "of 2025.8 and before; its checkpoints are counted on the card"},
     {"litgpt", "litgpt", kLitgpt, "litgpt, finetune/lora.py and full.py"},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "

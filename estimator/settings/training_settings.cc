@@ -92,7 +92,9 @@ constexpr SettingValue precision() {
 
 constexpr SettingValue checkpoint() {
   SettingValue value = text_value<&Request::recipe, &Recipe::checkpoint>("WHAT");
-  value.words = [] { return std::vector<std::string>{"none", "blocks", "blocks/2", "mirror"}; };
+  value.words = [] {
+    return std::vector<std::string>{"none", "blocks", "blocks/2", "operators", "mirror"};
+  };
   return value;
 }
 
@@ -180,7 +182,7 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "none, blocks, blocks/2, mirror or module paths",
+     .help = "none, blocks, blocks/2, operators, mirror or paths",
      .default_text = "none",
      .value = checkpoint(),
      .record = {.name = "checkpoint", .word = written_checkpoint},

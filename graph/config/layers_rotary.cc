@@ -101,17 +101,33 @@ TensorId rotated(Layer& layer, TensorId x, const Dim& size) {
   return layer.node("Reshape", {both, layer.constant(shape)});
 }
 
-// A table [1, S, size] as x reads it, with an axis for its heads.
-TensorId for_all_heads(Layer& layer, TensorId given) {
-  TensorId table = layer.node("Unsqueeze", {given, layer.constant({layer.integer("heads_axis")})});
-  if (!layer.flag("doubled")) return table;
-  Shape shape = layer.shape_of(table);
+// torch.repeat_interleave(2, dim=-1).
+TensorId doubled(Layer& layer, TensorId given) {
+  Shape shape = layer.shape_of(given);
   shape.emplace_back(2);
-  table = layer.node("Unsqueeze", {table, layer.constant({-1})});
+  TensorId table = layer.node("Unsqueeze", {given, layer.constant({-1})});
   table = layer.node("Expand", {table, layer.constant(shape)});
   shape.pop_back();
   shape.back() = shape.back() * Dim(2);
   return layer.node("Reshape", {table, layer.constant(shape)});
+}
+
+// The first half of each table, every number twice (modeling_glm.py).
+std::vector<TensorId> rotary_doubled(Layer& layer) {
+  std::vector<TensorId> tables;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const TensorId table = layer.input(i);
+    tables.push_back(
+        doubled(layer, part(layer, table, 0, floor_div(layer.extent_of(table, -1), 2))));
+  }
+  return tables;
+}
+
+// A table [1, S, size] as x reads it, with an axis for its heads.
+TensorId for_all_heads(Layer& layer, TensorId given) {
+  const TensorId table =
+      layer.node("Unsqueeze", {given, layer.constant({layer.integer("heads_axis")})});
+  return layer.flag("doubled") ? doubled(layer, table) : table;
 }
 
 // Each half times the cosine, and the other one times the sine.
@@ -160,6 +176,12 @@ constexpr LayerType kRotaryLayers[] = {
      "whole numbers [S, S] of the distances between positions of [N, S, ...]"},
     {"rotary_table", 1, 1, kTableKeys, rotary_table,
      "cosines and sines (:1) of the positions of [N, S, ...]"},
+    {"rotary_doubled",
+     2,
+     2,
+     {},
+     rotary_doubled,
+     "cosines and sines (:1) of the first half of each table, every number twice"},
     {"rotary", 3, 3, kRotaryKeys, rotary,
      "turns [N, H, S, D] by its position; inputs x, cosines, sines"},
 };

@@ -121,30 +121,33 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
                                 .causal = options.causal,
                                 .masked = o.mask.defined(),
                                 .dropout = options.dropout > 0};
-  Value result = attention_result(m, o.q, o.v, form);
-  const Value seed = m.allocate(DType::kInt64, {});
-  const Value offset = m.allocate(DType::kInt64, {});
   const bool pads_rows = form == AttentionForm::kMemoryEfficient;
   const Value operands[] = {o.q, o.k, o.v};
   const bool tracked = m.tracks(operands);
-  Value row_sums;
-  if (tracked || !pads_rows) {
-    const Dim rows = pads_rows ? round_up(q[2], m.policy().attention.row_padding) : q[2];
-    row_sums = m.allocate(DType::kFloat32, {q[0], q[1], rows});
-  }
+  const std::vector<Value> made = m.kept_results(false, [&] {
+    std::vector<Value> results = {attention_result(m, o.q, o.v, form),
+                                  m.allocate(DType::kInt64, {}), m.allocate(DType::kInt64, {}),
+                                  Value()};
+    if (tracked || !pads_rows) {
+      const Dim rows = pads_rows ? round_up(q[2], m.policy().attention.row_padding) : q[2];
+      results[3] = m.allocate(DType::kFloat32, {q[0], q[1], rows});
+    }
+    launch_attention(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(),
+                     results[0].bytes(), o.q.dtype(), {&o.q, &o.k, &o.v, &o.mask}, {&results[0]});
+    return results;
+  });
+  Value result = made[0];
   std::vector<Kept> kept;
   if (tracked) {
     kept = {{o.q, "attention keeps its queries"},
             {o.k, "attention keeps its keys"},
             {o.v, "attention keeps its values"},
             {result, "attention keeps its result"},
-            {row_sums, "attention keeps the log of its row sums"},
-            {seed, "attention keeps its random state"},
-            {offset, "attention keeps its random state"}};
+            {made[3], "attention keeps the log of its row sums"},
+            {made[1], "attention keeps its random state"},
+            {made[2], "attention keeps its random state"}};
     if (o.mask.defined()) kept.push_back({o.mask, "attention keeps its mask"});
   }
-  launch_attention(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(), result.bytes(),
-                   o.q.dtype(), {&o.q, &o.k, &o.v, &o.mask}, {&result});
   const Value inputs[] = {o.q, o.k, o.v, o.mask};
   m.record(result, inputs, std::move(kept), fused_backward(p));
   return result;

@@ -1,5 +1,6 @@
 // Activation checkpointing, as the Machine does it: blocks forget what they keep, and run again.
 #include <algorithm>
+#include <utility>
 
 #include "graph/eager/machine.h"
 #include "graph/eager/recompute.h"
@@ -7,14 +8,36 @@
 namespace plimsoll::eager {
 
 void Machine::begin_region(std::span<const Value> inputs,
-                           std::function<void(const Region&)> recompute) {
+                           std::function<void(const Region&)> recompute, bool by_operator) {
   region_ = std::make_shared<Region>();
   region_->recompute = std::move(recompute);
+  region_->by_operator = by_operator;
+  region_->next_result = inputs.size();
   region_->inputs = std::make_shared<GradNode>();
   region_->inputs->node = node_;
   for (const Value& in : inputs)
     region_->inputs->kept.push_back({in, "a checkpoint keeps what its block reads"});
   grad_nodes_.push_back(region_->inputs);
+}
+
+// torchtitan, distributed/activation_checkpoint.py: _get_custom_policy(), which counts products
+// anew in each pass and keeps the first, the third and so on.
+std::vector<Value> Machine::kept_results(bool turns,
+                                         const std::function<std::vector<Value>()>& make) {
+  Region* region = recomputed_ ? recomputed_ : region_.get();
+  if (!region || !region->by_operator || (turns && ++region->products % 2 == 0)) return make();
+  std::vector<Kept>& kept = region->inputs->kept;
+  if (!recomputed_) {
+    std::vector<Value> made = make();
+    region->results.push_back(made.size());
+    for (const Value& result : made)
+      kept.push_back({result.detached(), "a checkpoint by operator keeps this result"});
+    return made;
+  }
+  std::vector<Value> results;
+  for (size_t left = region->results[region->next_operator++]; left > 0; --left)
+    results.push_back(std::exchange(kept[region->next_result++].value, {}));
+  return results;
 }
 
 // In forward the node forgets what it keeps, but for its layout; when the block runs again, that is
@@ -52,7 +75,8 @@ void Machine::stop_early(const GradNode& last, std::span<const Value> inputs,
   const bool makes_outputs = std::ranges::all_of(outputs, [&](const Value& out) {
     if (!out.on_device() || is_read(out) || out.storage()->id() == kNoBuffer) return false;
     const Buffer& made = step_.buffers[out.storage()->id()];
-    return made.node == node_ && !made.resident;
+    const bool again = out.storage()->id() >= recomputed_->made_from;  // not kept since forward
+    return again && made.node == node_ && !made.resident;
   });
   if (!keeps_inputs || !makes_outputs) return;
   BufferId first = kNoBuffer;
@@ -74,6 +98,8 @@ void Machine::stop_early(const GradNode& last, std::span<const Value> inputs,
 void Machine::recompute(Region& region) {
   const NodeId node = node_;
   recomputed_ = &region;
+  region.products = 0;
+  region.made_from = step_.buffers.size();
   grad_enabled_ = true;
   begin_autocast();
   region.recompute(region);

@@ -64,8 +64,14 @@ class Machine {
   Value* cast_of_weight(const Value& x);
 
   // What is recorded between these two keeps nothing but `inputs`; `again` runs it once more.
-  void begin_region(std::span<const Value> inputs, std::function<void(const Region&)> recompute);
+  // `by_operator`: results of products and of attention are kept as well (kept_results()).
+  void begin_region(std::span<const Value> inputs, std::function<void(const Region&)> recompute,
+                    bool by_operator = false);
   void end_region() { region_.reset(); }
+  // What an operator makes that is dear to make again. In a block that is checkpointed by operator
+  // it stays, and is not made when the block runs again; of operators that take `turns`, every
+  // second time.
+  std::vector<Value> kept_results(bool turns, const std::function<std::vector<Value>()>& make);
   // Whether kernels run now as part of the forward pass: also a block that runs again in backward.
   Pass pass() const {
     return phase_ == Phase::kBackward && !recomputed_ ? Pass::kBackward : Pass::kForward;

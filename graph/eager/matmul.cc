@@ -84,13 +84,21 @@ std::vector<Kept> kept_factors(const Value& a, const Value& b, std::string_view 
   return kept;
 }
 
+// A product that a checkpoint by operator may keep.
+Value product_kept(Machine& m, bool turns, const std::function<Value()>& make) {
+  return m.kept_results(turns, [&] { return std::vector<Value>{make()}; }).front();
+}
+
 }  // namespace
 
 Value mm(Machine& m, const Value& left, const Value& right) {
   const Value a = to_autocast(m, left);
   const Value b = to_autocast(m, right);
-  Value c = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
-  launch_gemm(m, a, b, c, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], false);
+  Value c = product_kept(m, true, [&] {
+    const Value made = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
+    launch_gemm(m, a, b, made, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], false);
+    return made;
+  });
   const Value inputs[] = {a, b};
   if (m.tracks(inputs)) {
     m.record(c, inputs, kept_factors(a, b, "matrix product keeps its factors"),
@@ -102,8 +110,11 @@ Value mm(Machine& m, const Value& left, const Value& right) {
 Value bmm(Machine& m, const Value& left, const Value& right) {
   const Value a = to_autocast(m, left);
   const Value b = to_autocast(m, right);
-  Value c = m.allocate(a.dtype(), {a.sizes()[0], a.sizes()[1], b.sizes()[2]});
-  launch_gemm(m, a, b, c, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], false);
+  Value c = product_kept(m, false, [&] {
+    const Value made = m.allocate(a.dtype(), {a.sizes()[0], a.sizes()[1], b.sizes()[2]});
+    launch_gemm(m, a, b, made, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], false);
+    return made;
+  });
   const Value inputs[] = {a, b};
   if (m.tracks(inputs)) {
     m.record(c, inputs, kept_factors(a, b, "batched matrix product keeps its factors"),
@@ -116,8 +127,11 @@ Value addmm(Machine& m, const Value& added, const Value& left, const Value& righ
   const Value bias = to_autocast(m, added);
   const Value a = to_autocast(m, left);
   const Value b = to_autocast(m, right);
-  Value c = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
-  launch_gemm(m, a, b, c, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], true);
+  Value c = product_kept(m, false, [&] {
+    const Value made = m.allocate(a.dtype(), {a.sizes()[0], b.sizes()[1]});
+    launch_gemm(m, a, b, made, 1, a.sizes()[0], b.sizes()[1], a.sizes()[1], true);
+    return made;
+  });
   const Value inputs[] = {bias, a, b};
   if (m.tracks(inputs)) {
     m.record(c, inputs, kept_factors(a, b, "linear keeps its input and weight"),

@@ -4,6 +4,7 @@
 // (torch/utils/checkpoint.py, use_reentrant=False with early stop).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct Region {
   size_t keepers = 0;                            // nodes that keep something
   std::vector<std::vector<Kept>> made;           // what they keep, once the block ran again
   bool is_recomputed = false;
+  bool by_operator = false;     // results stay too, behind the inputs among what is kept
+  std::vector<size_t> results;  // how many, of each operator that has some
+  size_t next_operator = 0, next_result = 0;  // when the block runs again
+  int64_t products = 0;                       // that took turns in this pass
+  size_t made_from = 0;                       // buffers from here on are made again
   bool complete() const { return made.size() >= keepers; }
 };
 

@@ -22,6 +22,10 @@ namespace plimsoll {
 enum class Mode : uint8_t { kTrain, kTrainNoUpdate, kInference };
 enum class Loss : uint8_t { kCrossEntropy, kMse, kBce, kSum, kCtc, kCausalLm, kNone };
 std::string_view name(Loss loss);  // "cross_entropy"
+// How the cross entropy of next tokens is computed: by PyTorch's operators; by one kernel, which
+// puts the gradient in the scores' place; over parts of the sequence, after the last layer or
+// together with it; or with the last layer, whose gradients are made in the forward pass.
+enum class LossForm : uint8_t { kOperators, kFused, kChunked, kChunkedLinear, kFusedLinear };
 // When gradients are set to nothing (or to zero: kKeep) relative to the step.
 enum class ZeroGrad : uint8_t { kNone, kBefore, kAfter, kKeep };
 
@@ -38,7 +42,9 @@ struct Recipe {
   const OptimizerRow* optimizer = find_optimizer("momentum");
   const PrecisionRow* precision = find_precision("fp32");
   Loss loss = Loss::kCrossEntropy;
-  int64_t accumulate = 1;  // forward-backward passes per update
+  LossForm loss_form = LossForm::kOperators;
+  int64_t loss_chunks = 8;  // of kChunked and kChunkedLinear
+  int64_t accumulate = 1;   // forward-backward passes per update
   // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror",
   // or a module-path prefix.
   std::string checkpoint = "none";

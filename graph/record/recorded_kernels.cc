@@ -238,6 +238,22 @@ Kernels table_gradient(const RecordedCall& call, const Priced& p) {
   return kernels;
 }
 
+// Of scores [frames, batch, classes] and the logarithms of what labels' beginnings are likely,
+// which forward writes behind the loss and backward reads last: [batch, frames, states].
+Kernels ctc(const RecordedCall& call, const Priced& p) {
+  const auto& with_states = p.pass == Pass::kForward ? call.writes : call.reads;
+  const RecordedTensor& states = *with_states.back();
+  if (rank(states) != 3) return elementwise(call, p);
+  const Shape& sizes = states.type.shape;
+  return {in_rows(kernel(call, p, count(states)), sizes[0] * sizes[1], count(states))};
+}
+
+Kernels boxes(const RecordedCall& call, const Priced& p) {
+  if (call.reads.empty() || rank(*call.reads[0]) != 2) return elementwise(call, p);
+  const RecordedTensor& all = *call.reads[0];
+  return {in_rows(kernel(call, p, count(all)), all.type.shape[0], count(all))};
+}
+
 // All of it is written and none read.
 Kernels filled(const RecordedCall& call, const Priced& p) {
   const RecordedTensor& y = *call.writes.front();

@@ -37,6 +37,8 @@ Kernels scatter(const RecordedCall& call, const Priced& priced);
 Kernels table_gradient(const RecordedCall& call, const Priced& priced);
 Kernels into_zeros(const RecordedCall& call, const Priced& priced);  // the gradient of a part
 Kernels of_targets(const RecordedCall& call, const Priced& priced);  // reads what is looked up
+Kernels ctc(const RecordedCall& call, const Priced& priced);         // rows and states of a label
+Kernels boxes(const RecordedCall& call, const Priced& priced);       // a row for each
 Kernels filled(const RecordedCall& call, const Priced& priced);      // reads nothing
 Kernels copied(const RecordedCall& call, const Priced& priced);      // reads the last operand
 Kernels elementwise(const RecordedCall& call, const Priced& priced);

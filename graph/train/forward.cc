@@ -89,6 +89,7 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
                  Machine& machine)
     : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
   find_data(returned);
+  if (loss_runs_head(machine.recipe())) head_ = find_language_head(graph, returned);
   const auto make = [&](WeightRole kind, auto&& creator) {
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];
@@ -308,7 +309,8 @@ bool Forward::is_filled_here(const Node& node, TensorId out) const {
 
 Result<void> Forward::checkpoint(const std::string& which) {
   if (which == "none") return {};
-  const int64_t step = nth_block(which).value_or(0);
+  by_operator_ = which == "operators";
+  const int64_t step = by_operator_ ? 1 : nth_block(which).value_or(0);
   blocks_ = which == "mirror" ? mirrored_runs(graph_)
             : step > 0        ? parallel::units_below(graph_, "")
                               : parallel::units_called(graph_, which);
@@ -318,14 +320,15 @@ Result<void> Forward::checkpoint(const std::string& which) {
   }
   if (!blocks_.empty()) return {};
   const std::string help = fmt::format(
-      "{} takes none, blocks, blocks/2 for every second one, mirror, or modules' paths, as "
-      "'estimate {}' lists them",
+      "{} takes none, blocks, blocks/2 for every second one, operators, mirror, or modules' paths, "
+      "as 'estimate {}' lists them",
       setting("checkpoint"), setting("json"));
   if (step > 0) return error("E261", "the file names no repeated modules to checkpoint", {}, help);
   return error("E261", fmt::format("no module is called '{}'", shortened(which, 60)), {}, help);
 }
 
 void Forward::run(NodeId first, NodeId last) {
+  if (head_ && machine_.grad_enabled()) last = std::min(last, head_->first);
   for (NodeId id = first; id < last;) {
     const parallel::Unit* block =
         machine_.grad_enabled() ? parallel::unit_from(blocks_, id) : nullptr;
@@ -333,6 +336,14 @@ void Forward::run(NodeId first, NodeId last) {
     if (!block) execute(id);
     id = block ? block->last : id + 1;
   }
+}
+
+Value Forward::scores_of(const Value& hidden) {
+  const Phase phase = machine_.phase();
+  values_[head_->hidden] = hidden;
+  for (NodeId id = head_->first; id < graph_.nodes.size(); ++id) execute(id);
+  machine_.enter(phase, kNoNode);
+  return std::exchange(values_[head_->scores], {});
 }
 
 // What a block reads that others made, once each.
@@ -359,10 +370,12 @@ void Forward::run_block(const parallel::Unit& block) {
     if (value.on_device()) kept.push_back(value);
   }
   machine_.enter(Phase::kForward, block.first);
-  machine_.begin_region(kept,
-                        [this, &block, inputs = std::move(inputs)](const eager::Region& region) {
-                          recompute(block, inputs, region);
-                        });
+  machine_.begin_region(
+      kept,
+      [this, &block, inputs = std::move(inputs)](const eager::Region& region) {
+        recompute(block, inputs, region);
+      },
+      by_operator_);
   for (NodeId id = block.first; id < block.last; ++id) execute(id);
   machine_.end_region();
 }

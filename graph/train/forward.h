@@ -7,6 +7,7 @@
 //   const Value& logits = forward[graph.outputs[0]];
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "graph/exporter/weight_roles.h"
 #include "graph/parallel/strategies.h"
 #include "graph/parallel/unit.h"
+#include "graph/train/language_head.h"
 
 namespace plimsoll {
 
@@ -27,12 +29,17 @@ class Forward {
           eager::Machine& machine);
 
   // Which blocks are checkpointed: "none", "blocks", "blocks/2" (every
-  // second), "mirror" as MXNet does, or a module's path.
+  // second), "operators" (all blocks, which keep results of products and
+  // attention), "mirror" as MXNet does, or a module's path.
   // E261 where the graph has no such module.
   Result<void> checkpoint(const std::string& which);
 
-  // Nodes [first, last), in order.
+  // Nodes [first, last), in order; but the head, where the recipe's loss runs it.
   void run(NodeId first, NodeId last);
+  // Nothing where none is left to the loss.
+  const std::optional<LanguageHead>& head() const { return head_; }
+  // Runs it over hidden states, of some positions or all.
+  eager::Value scores_of(const eager::Value& hidden);
   // Drops all that nodes made, or hands it over.
   void release();
   std::vector<eager::Value> take();
@@ -68,6 +75,8 @@ class Forward {
   std::vector<bool> meets_data_;                  // read beside what inputs or weights make
   std::vector<std::vector<TensorId>> last_uses_;  // by node
   std::vector<parallel::Unit> blocks_;            // checkpointed
+  bool by_operator_ = false;                      // ... so
+  std::optional<LanguageHead> head_;              // that is the loss's to run
 };
 
 }  // namespace plimsoll

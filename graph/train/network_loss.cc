@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "graph/base/setting.h"
+#include "graph/eager/lm_loss.h"
 #include "graph/eager/ops.h"
 #include "graph/exporter/library_names.h"
 
@@ -28,7 +31,9 @@ Value loss_of(Machine& m, const Value& out, Loss loss, bool split) {
     case Loss::kCtc:
       return eager::ctc(m, out);
     case Loss::kCausalLm:
-      return out.rank() < 2 ? eager::sum_all(m, out) : eager::causal_lm(m, out, split);
+      if (out.rank() < 2) return eager::sum_all(m, out);
+      return m.recipe().loss_form == LossForm::kFused && !split ? eager::fused_causal_lm(m, out)
+                                                                : eager::causal_lm(m, out, split);
     case Loss::kSum:
       return eager::sum_all(m, out);
     case Loss::kNone:
@@ -43,6 +48,17 @@ bool splits_classes(const parallel::TensorSplit& split, TensorId id, const Value
          part->second + 1 == out.rank();
 }
 
+// Of hidden states, where the loss runs the last layer.
+Value head_loss(Machine& m, Forward& values, const LanguageHead& head) {
+  const Value hidden = std::exchange(values[head.hidden], {});
+  const eager::ScoresOf scores_of = [&values](const Value& part) { return values.scores_of(part); };
+  const Recipe& recipe = m.recipe();
+  if (recipe.loss_form == LossForm::kFusedLinear)
+    return eager::fused_linear_causal_lm(m, hidden, values[head.weight], scores_of);
+  return eager::chunked_causal_lm(m, hidden, scores_of, recipe.loss_chunks,
+                                  recipe.loss_form == LossForm::kChunkedLinear);
+}
+
 // "past_key_values.0.key": what later steps read is returned, and no loss is taken of it.
 bool is_cache(std::string_view name) {
   for (; !name.empty(); name = name.substr(0, name.rfind('.') == name.npos ? 0 : name.rfind('.'))) {
@@ -55,6 +71,7 @@ bool is_cache(std::string_view name) {
 
 Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network,
                            const parallel::TensorSplit& split) {
+  if (values.head()) return head_loss(m, values, *values.head());
   std::vector<OutputLoss> losses = network.losses;
   if (losses.empty()) {
     for (const TensorId id : network.outputs) {

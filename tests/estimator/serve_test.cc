@@ -2,7 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/estimator.h"
+#include "estimator/request/find_platform.h"
+#include "estimator/settings/engines.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
@@ -61,6 +65,43 @@ TEST_CASE("serve: keys and values of a token are what has been published") {
     CHECK(e->serve->prefill_ns > 0);
     CHECK(e->serve->tokens_that_fit > 0);
   }
+}
+
+TEST_CASE("serve: vLLM takes its share of the card and has what a pass leaves, in blocks") {
+  const test::Scratch scratch;
+  const std::string path = scratch.write("config.json", R"({"model_type": "llama",
+    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008,
+    "num_attention_heads": 32, "torch_dtype": "bfloat16"})");
+  Request asked = serving(path, 4096);
+  const auto whole = estimate(asked, test::hwdb());
+  asked.server.engine = &*std::ranges::find(engines(), "vllm", &EngineRow::name);
+  const auto shared = estimate(asked, test::hwdb());
+  asked.server.memory_share = 0.5;
+  const auto half = estimate(asked, test::hwdb());
+  asked.server.pass_tokens = 65536;
+  const auto long_pass = estimate(asked, test::hwdb());
+  REQUIRE((whole && shared && half && long_pass));
+  CHECK(whole->serve->engine == "transformers");
+  CHECK(whole->serve->block_tokens == 1);
+  const ServeEstimate& s = *shared->serve;
+  CHECK(s.tokens_that_fit == s.cache_bytes / (16 * s.kv_bytes_per_token) * 16);
+  CHECK(s.cache_bytes < 0.92 * static_cast<double>(shared->device_memory_bytes));
+  // Another share of the same card, with the same pass.
+  const double fewer = static_cast<double>(s.cache_bytes - half->serve->cache_bytes);
+  CHECK(fewer == doctest::Approx(0.42 * static_cast<double>(shared->device_memory_bytes)));
+  CHECK(long_pass->serve->cache_bytes < half->serve->cache_bytes);
+}
+
+TEST_CASE("engines: a card with much memory takes longer passes, but not an A100") {
+  const EngineRow& vllm = *std::ranges::find(engines(), "vllm", &EngineRow::name);
+  const auto tokens_on = [&](const char* id) {
+    const auto platform = find_platform(test::hwdb(), Request{}, id);
+    REQUIRE(platform);
+    return limits_on(vllm, platform->device, platform->memory_bytes).tokens;
+  };
+  CHECK(tokens_on("h100-sxm-80gb") == 8192);
+  CHECK(tokens_on("a100-sxm-80gb") == 2048);
+  CHECK(tokens_on("rtx-4090") == 2048);
 }
 
 TEST_CASE("serve: a window caps what is kept, and training keeps nothing") {

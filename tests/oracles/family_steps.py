@@ -117,6 +117,12 @@ FAMILIES |= {
                 {"d_model": 1280, "num_mel_bins": 128, "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20,
                  "encoder_ffn_dim": 5120, "decoder_ffn_dim": 5120, "vocab_size": 51866}),
 }
+FAMILIES |= {
+    "glm": ("GlmForCausalLM", GROUPED | {"head_dim": 64}, {"hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28, "num_attention_heads": 16,
+            "num_key_value_heads": 4, "vocab_size": 59264, **TOKENS}),
+    "glm4": ("Glm4ForCausalLM", GROUPED | {"head_dim": 64}, {"hidden_size": 6144, "intermediate_size": 23040, "num_hidden_layers": 61, "num_attention_heads": 48,
+             "num_key_value_heads": 2, "attention_bias": False}),
+}
 BATCH, LENGTH = 4, 128
 
 

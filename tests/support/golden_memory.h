@@ -70,6 +70,7 @@ struct GoldenCase {
   Binding dims;
   AskedAttention attention = AskedAttention::kNone;
   Finetune finetune;
+  LossForm loss_form = LossForm::kOperators;
 };
 
 struct MemoryFigures {
@@ -108,6 +109,7 @@ class GoldenModels {
     request.attention = wanted.attention;
     request.recipe.finetune = wanted.finetune;
     request.recipe.loss = wanted.loss;
+    request.recipe.loss_form = wanted.loss_form;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;
     request.recipe.checkpoint = wanted.checkpoint;

@@ -162,9 +162,13 @@ std::string help(const Estimate& e, const Page& page) {
 std::string serving(const Estimate& e, const Page& page) {
   if (!e.serve) return "";
   const ServeEstimate& s = *e.serve;
-  return wrapped(fmt::format("Serve: {} of keys and values per token, {} tokens fit; prefill {}, "
+  const std::string blocks =
+      s.block_tokens > 1 ? fmt::format(" in {} blocks of {}, as {} shares out memory",
+                                       s.tokens_that_fit / s.block_tokens, s.block_tokens, s.engine)
+                         : "";
+  return wrapped(fmt::format("Serve: {} of keys and values per token, {} tokens fit{}; prefill {}, "
                              "one more token of each sequence {}\n",
-                             human_bytes(s.kv_bytes_per_token), s.tokens_that_fit,
+                             human_bytes(s.kv_bytes_per_token), s.tokens_that_fit, blocks,
                              human_time(s.prefill_ns), human_time(s.decode_ns)),
                  page);
 }

@@ -5,7 +5,6 @@
 
 #include "estimator/answer/on_host.h"
 #include "estimator/app/search/changes.h"
-#include "estimator/app/search/largest_batch.h"
 #include "estimator/app/search/unbeaten.h"
 #include "estimator/estimator.h"
 #include "graph/base/try.h"
@@ -31,8 +30,8 @@ bool saves(int64_t bytes, int64_t before) {
 
 class StackSearch {
  public:
-  StackSearch(const Hwdb& hwdb, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
-      : hwdb_(hwdb), kinds_(std::move(kinds)), batch_(batch), fits_already_(fits_already) {}
+  StackSearch(Trials& trials, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
+      : trials_(trials), kinds_(std::move(kinds)), batch_(batch), fits_already_(fits_already) {}
 
   // The request with one change more, of the kinds from `next` on; `bytes`: what it needs as it is.
   void extend(const Request& request, const Change& so_far, int64_t bytes, size_t next) {
@@ -43,7 +42,7 @@ class StackSearch {
         const Change both{joined(so_far.settings, change.settings, " "),
                           joined(so_far.effect, change.effect, ", "),
                           {}};
-        const auto remedy = tried(changed, both.settings, both.effect, hwdb_);
+        const Remedy* remedy = trials_.of(changed, both.settings, both.effect);
         if (!remedy || !saves(remedy->device_bytes, bytes)) continue;
         add(*remedy, changed);
         const bool fits = remedy->verdict == Verdict::kFits;
@@ -55,14 +54,14 @@ class StackSearch {
 
   // The same batch in passes that fit.
   void add_passes(const Request& request, const Change& so_far) {
-    const auto largest = largest_batch(request, hwdb_, {.max = batch_, .rounds = 0});
-    if (!largest || largest->answer.safe == 0) return;
-    const auto passes = in_passes(request, batch_, largest->answer.safe);
+    const int64_t safe = trials_.largest_batch(request, so_far.settings, batch_);
+    if (safe == 0) return;
+    const auto passes = in_passes(request, batch_, safe);
     if (!passes) return;
     Request changed = request;
     passes->make(changed);
-    const auto remedy = tried(changed, joined(so_far.settings, passes->settings, " "),
-                              joined(so_far.effect, passes->effect, ", "), hwdb_);
+    const Remedy* remedy = trials_.of(changed, joined(so_far.settings, passes->settings, " "),
+                                      joined(so_far.effect, passes->effect, ", "));
     if (remedy) add(*remedy, changed);
   }
 
@@ -92,7 +91,7 @@ class StackSearch {
     candidates_.push_back({remedy, changed.recipe.finetune.kind});
   }
 
-  const Hwdb& hwdb_;
+  Trials& trials_;
   std::vector<ChangeKind> kinds_;
   int64_t batch_;
   bool fits_already_;
@@ -101,9 +100,10 @@ class StackSearch {
 
 }  // namespace
 
-std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today) {
+std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                           Trials& trials) {
   const bool fits = today.memory.verdict == Verdict::kFits;
-  StackSearch search(hwdb, stackable_changes(request, hwdb, !today.input.family.empty()),
+  StackSearch search(trials, stackable_changes(request, hwdb, !today.input.family.empty()),
                      today.input.batch, fits);
   if (!fits) search.add_passes(request, {});
   search.extend(request, {}, today.memory.device_bytes, 0);
@@ -115,6 +115,7 @@ Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
   request.trace = request.detail = request.minimum = false;
   auto today = TRY(estimate(request, hwdb));
   if (today.on_host) return of_memory_alone();
+  Trials trials(hwdb);
   return Advice{.device_id = today.device_id,
                 .sample_unit = today.time.sample_unit,
                 .usable_bytes = today.usable_bytes,
@@ -123,7 +124,7 @@ Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
                           .device_range = today.memory.device_range,
                           .step_ns = today.time.step_ns,
                           .samples_per_second = today.time.samples_per_second},
-                .stacks = stacks(request, hwdb, today),
+                .stacks = stacks(request, hwdb, today, trials),
                 .notes = {.request = today.request,
                           .assumed = today.assumed,
                           .basis = today.basis,

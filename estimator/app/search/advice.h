@@ -11,6 +11,7 @@
 #include "estimator/answer/answer_notes.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/answer/remedy.h"
+#include "estimator/app/search/changes.h"
 #include "estimator/request/request.h"
 #include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
@@ -42,7 +43,9 @@ inline void describe(Fields& f, Advice& a) {
 // unless the request itself fits: those that fit, the fastest first, or where none does those that
 // need least. `today`: the request's estimate. Cost: at most an estimate and a batch search for
 // each of 24 combinations.
-std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today);
+// `trials`: of this request, with what was asked of it before.
+std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                           Trials& trials);
 
 // With the request's own estimate. Errors: as estimate(), E116 for the host as a device.
 Result<Advice> advise(const Request& request, const Hwdb& hwdb);

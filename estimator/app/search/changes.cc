@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/app/search/largest_batch.h"
 #include "estimator/estimator.h"
 #include "graph/base/setting.h"
 
@@ -70,17 +71,30 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
   return std::nullopt;
 }
 
-std::optional<Remedy> tried(const Request& changed, std::string settings, std::string effect,
-                            const Hwdb& hwdb) {
-  const auto estimated = estimate(changed, hwdb);
-  if (!estimated) return std::nullopt;
-  return Remedy{.settings = std::move(settings),
-                .effect = std::move(effect),
-                .verdict = estimated->memory.verdict,
-                .device_bytes = estimated->memory.device_bytes,
-                .device_range = estimated->memory.device_range,
-                .step_ns = estimated->time.step_ns,
-                .samples_per_second = estimated->time.samples_per_second};
+const Remedy* Trials::of(const Request& changed, const std::string& settings,
+                         const std::string& effect) {
+  const auto [at, is_new] = remedies_.try_emplace(settings);
+  std::optional<Remedy>& remedy = at->second;
+  if (is_new) {
+    if (const auto estimated = estimate(changed, hwdb_))
+      remedy = Remedy{.settings = settings,
+                      .effect = effect,
+                      .verdict = estimated->memory.verdict,
+                      .device_bytes = estimated->memory.device_bytes,
+                      .device_range = estimated->memory.device_range,
+                      .step_ns = estimated->time.step_ns,
+                      .samples_per_second = estimated->time.samples_per_second};
+  }
+  return remedy ? &*remedy : nullptr;
+}
+
+int64_t Trials::largest_batch(const Request& changed, const std::string& settings, int64_t most) {
+  const auto [at, is_new] = batches_.try_emplace(settings, 0);
+  if (is_new) {
+    const auto largest = plimsoll::largest_batch(changed, hwdb_, {.max = most, .rounds = 0});
+    if (largest) at->second = largest->answer.safe;
+  }
+  return at->second;
 }
 
 void sort_by_pace(std::vector<Remedy>& remedies) {

@@ -7,7 +7,6 @@
 
 #include "estimator/app/search/advice.h"
 #include "estimator/app/search/changes.h"
-#include "estimator/app/search/largest_batch.h"
 #include "estimator/estimator.h"
 #include "graph/base/setting.h"
 
@@ -15,19 +14,19 @@ namespace plimsoll {
 namespace {
 
 // The largest safe batch, and the same batch in several passes.
-void change_batch(const Request& request, const Hwdb& hwdb, int64_t batch,
+void change_batch(const Request& request, Trials& trials, int64_t batch,
                   std::vector<Change>& changes) {
-  const auto largest = largest_batch(request, hwdb, {.max = batch, .rounds = 0});
-  if (!largest || largest->answer.safe == 0 || largest->answer.safe >= batch) return;
-  const int64_t safe = largest->answer.safe;
+  const int64_t safe = trials.largest_batch(request, "", batch);
+  if (safe == 0 || safe >= batch) return;
   changes.push_back({setting("batch", fmt::to_string(safe)), "largest safe batch",
                      [safe](Request& r) { r.batch = safe; }});
   if (auto passes = in_passes(request, batch, safe)) changes.push_back(std::move(*passes));
 }
 
-std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const Estimate& today) {
+std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                               Trials& trials) {
   std::vector<Change> changes;
-  change_batch(request, hwdb, today.input.batch, changes);
+  change_batch(request, trials, today.input.batch, changes);
   for (ChangeKind& kind : stackable_changes(request, hwdb, !today.input.family.empty()))
     std::ranges::move(kind, std::back_inserter(changes));
   static constexpr int64_t kLittleWorkspace = int64_t{64} << 20;
@@ -49,10 +48,11 @@ std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estim
   request.trace = request.minimum = false;
   std::vector<Remedy> found;
   bool keeps_batch = false;
-  for (const Change& change : changes_of(request, hwdb, today)) {
+  Trials trials(hwdb);
+  for (const Change& change : changes_of(request, hwdb, today, trials)) {
     Request changed = request;
     change.make(changed);
-    const auto remedy = tried(changed, change.settings, change.effect, hwdb);
+    const Remedy* remedy = trials.of(changed, change.settings, change.effect);
     if (!remedy || remedy->device_bytes >= today.memory.device_bytes) continue;
     found.push_back(*remedy);
     keeps_batch |= changed.batch == request.batch && remedy->verdict == Verdict::kFits;
@@ -61,7 +61,7 @@ std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estim
     const auto known = [&](const Remedy& stack) {
       return std::ranges::find(found, stack.settings, &Remedy::settings) != found.end();
     };
-    for (Remedy& stack : stacks(request, hwdb, today)) {
+    for (Remedy& stack : stacks(request, hwdb, today, trials)) {
       if (stack.verdict == Verdict::kFits && !known(stack)) found.push_back(std::move(stack));
     }
   }

@@ -1,7 +1,7 @@
 #include "estimator/library/workspace/kernel_scratch.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "estimator/library/workspace/attention.h"
@@ -54,6 +54,17 @@ int64_t of_foreach_norm(const KernelAt&, const Rows& p, const Device&) {
   return foreach_norm_scratch(p.rows, p.columns);
 }
 
+// Of what remains of each row in the result the problem tells how much; of its input what was read.
+int64_t of_topk(const KernelAt& kernel, const Rows& p, const Device& device) {
+  const int64_t size = element_size(kernel);
+  return topk_scratch(p.rows, kernel.read / (std::max<int64_t>(p.rows, 1) * size), size, device);
+}
+// Logarithms of the probabilities of the labels' rests, which are as many as of their beginnings.
+int64_t of_ctc_loss(const KernelAt&, const Rows& p, const Device&) {
+  return p.rows * p.columns * kSum;
+}
+int64_t of_nms(const KernelAt&, const Rows& p, const Device&) { return nms_scratch(p.rows); }
+
 enum class When : uint8_t { kForward, kBackward, kAlways };
 
 struct ScratchRow {
@@ -72,6 +83,9 @@ constexpr ScratchRow kRows[] = {
     {"column_sum", When::kAlways, of_column_sum, "cuda/Reduce.cuh: global_memory_size()"},
     {"deform_conv", When::kAlways, of_deform_conv,
      "torchvision/csrc/ops/cuda/deform_conv2d_kernel.cu"},
+    {"topk", When::kForward, of_topk, "cuda/TensorTopK.cu: mbtopk::launch()"},
+    {"ctc_loss", When::kBackward, of_ctc_loss, "cuda/LossCTC.cu: ctc_loss_backward_gpu_template()"},
+    {"nms", When::kAlways, of_nms, "torchvision/csrc/ops/cuda/nms_kernel.cu"},
     {"foreach_norm", When::kAlways, of_foreach_norm, "cuda/ForeachReduceOp.cu"},
 };
 
@@ -86,6 +100,8 @@ bool runs(const ScratchRow& row, const KernelAt& kernel) {
 int64_t kernel_scratch(const KernelAt& kernel, const Device& device) {
   if (const auto* attention = std::get_if<AttentionProblem<int64_t>>(&kernel.problem))
     return attention_workspace(*attention, kernel.pass, kernel.dtype);
+  if (const auto* stack = std::get_if<RecurrentProblem<int64_t>>(&kernel.problem))
+    return recurrent_scratch(*stack, element_size(kernel));
   const auto* rows = std::get_if<Rows>(&kernel.problem);
   if (!rows) return 0;
   const auto* row =
@@ -144,6 +160,37 @@ int64_t deform_conv_columns(int64_t samples, int64_t bytes) {
     if (samples % at_once == 0) return at_once * bytes;
   }
   return bytes;
+}
+
+int64_t topk_scratch(int64_t rows, int64_t columns, int64_t element_bytes, const Device& device) {
+  // should_use_multiblock(): up to so many rows, of at least so many columns.
+  struct Shared {
+    int64_t rows, columns;
+  };
+  constexpr Shared kShared[] = {{20, 20000}, {40, 10000}, {80, 8000},      {199, 5000},
+                                {799, 3000}, {4000, 800}, {INT64_MAX, 400}};
+  constexpr int64_t kThreads = 256, kDigits = 256, kBlocksOfMultiprocessor = 6;
+  constexpr int64_t kLeastItems = 4, kMostItems = 64;  // of a thread
+  constexpr int64_t kOfRow = 12, kOfBlock = kDigits * 2 + 8;
+  const auto* limit =
+      std::ranges::find_if(kShared, [&](const Shared& one) { return rows <= one.rows; });
+  if (rows < 1 || columns < limit->columns || device.sms < 1) return 0;
+  const int64_t threads = device.sms * kBlocksOfMultiprocessor * kThreads;
+  const int64_t items = std::clamp(ceil_divide(rows * columns, threads), kLeastItems, kMostItems);
+  const int64_t blocks = rows * ceil_divide(columns, items * kThreads);
+  return rows * (element_bytes + kOfRow) + blocks * kOfBlock;
+}
+
+int64_t nms_scratch(int64_t n) {
+  constexpr int64_t kBits = 64;  // of a word
+  return n < 1 ? 0 : n * ceil_divide(n, kBits) * (kBits / 8);
+}
+
+int64_t recurrent_scratch(const RecurrentProblem<int64_t>& problem, int64_t element_bytes) {
+  if (problem.unrolled) return 0;
+  const int64_t gates = problem.cell == Cell::kLstm ? 4 : problem.cell == Cell::kGru ? 3 : 1;
+  return problem.timesteps * problem.batch * problem.directions * gates * problem.hidden *
+         element_bytes;
 }
 
 // A number for each chunk of the largest, for every tensor.

@@ -29,6 +29,15 @@ int64_t layer_norm_backward_scratch(int64_t rows, int64_t columns, int64_t eleme
                                     const Device& device);
 // Columns of as many samples as run at once, of `bytes` each.
 int64_t deform_conv_columns(int64_t samples, int64_t bytes);
+// torch.topk() of `rows` of `columns` each: where rows are long for their number, several blocks
+// share one and count digits of its elements.
+int64_t topk_scratch(int64_t rows, int64_t columns, int64_t element_bytes, const Device& device);
+// torchvision.ops.nms() of n boxes: a bit for each pair.
+int64_t nms_scratch(int64_t n);
+// cuDNN's recurrent layers, at least: what a layer's input gives to the gates of all time steps.
+// The library says how much it takes on a card alone (cudnnGetRNNWorkspaceSize). `element_bytes` of
+// the operands; 0 where no library runs them.
+int64_t recurrent_scratch(const RecurrentProblem<int64_t>& problem, int64_t element_bytes);
 // torch._foreach_norm() of `tensors`, of which the largest has `largest` elements.
 int64_t foreach_norm_scratch(int64_t tensors, int64_t largest);
 

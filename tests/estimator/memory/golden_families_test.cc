@@ -63,6 +63,16 @@ TEST_CASE("families have transformers' parameters, at two configurations and the
   }
 }
 
+TEST_CASE("ChatGLM, whose code transformers does not have, has its published parameters") {
+  // zai-org/chatglm3-6b: 12.49 GB of safetensors in 16 bits.
+  const auto got = parameters_of(R"({"model_type": "chatglm", "padded_vocab_size": 65024,
+    "num_layers": 28, "hidden_size": 4096, "ffn_hidden_size": 13696, "kv_channels": 128,
+    "num_attention_heads": 32, "multi_query_attention": true, "multi_query_group_num": 2,
+    "add_qkv_bias": true, "add_bias_linear": false, "rmsnorm": true})");
+  REQUIRE(got);
+  CHECK(*got == 6243584000);
+}
+
 TEST_CASE("goldens are of families that are there") {
   const auto golden = test::read_golden(kFamilySteps);
   const std::vector<FamilyRow> rows = families();

@@ -47,6 +47,8 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"conv-algo", {"im2col", "FFT"}},
       {"optimizer", {"sgd", "adam"}},
       {"clip-grad-norm", {"1", "0.5"}},
+      {"loss-form", {"fused"}, "loss", "causal_lm"},
+      {"loss-chunks", {"3", "5"}, "loss", "causal_lm", "loss-form", "chunked"},
       {"precision", {"amp-fp16"}},
       {"half-norms", {"on"}, "precision", "amp-fp16"},
       {"allocator", {"roundup_power2_divisions:1", "expandable_segments:True"}},
@@ -83,6 +85,9 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"capacity", {"1.5"}, "ep", "2"},
       {"micro-batches", {"3"}, "pp", "2"},
       {"rank", {"1"}, "fsdp", "3"},
+      {"engine", {"vllm"}, "mode", "serve"},
+      {"memory-share", {"0.5"}, "engine", "vllm", "mode", "serve"},
+      {"pass-tokens", {"64", "4096"}, "engine", "vllm", "mode", "serve"},
       {"epochs", {"3"}, "samples", "5000"}};
   return kExamples;
 }

@@ -55,6 +55,18 @@ TEST_CASE("Megatron-LM and nanotron add gradients to a buffer in 32 bits, at dif
   CHECK(own.parallel.gradient_buffer == GradientBuffer::kNone);
 }
 
+TEST_CASE("torchtune, unsloth and torchtitan have losses and checkpoints of their own") {
+  const Request torchtune = asked_by({{"trainer", "torchtune"}});
+  CHECK(torchtune.recipe.loss_form == LossForm::kChunkedLinear);
+  CHECK(torchtune.recipe.precision->name == "bf16");
+  CHECK_FALSE(torchtune.recipe.clip_grad_norm);
+  const Request unsloth = asked_by({{"trainer", "unsloth"}, {"loss-form", "operators"}});
+  CHECK(unsloth.recipe.loss_form == LossForm::kOperators);
+  CHECK(unsloth.recipe.finetune.rank == 16);
+  CHECK(unsloth.recipe.optimizer->name == "adam8bit");
+  CHECK(asked_by({{"trainer", "torchtitan"}}).recipe.checkpoint == "operators");
+}
+
 TEST_CASE("a trainer's defaults hold where nothing else is given") {
   const Request plain = asked_by({}), trl = asked_by({{"trainer", "trl"}});
   CHECK_FALSE(plain.recipe.clip_grad_norm);

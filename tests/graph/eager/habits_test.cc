@@ -1,7 +1,9 @@
 // What a framework's habits make of one operator: who keeps what, and where gradients lie.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
 
 #include "graph/eager/composed.h"
 #include "graph/eager/ops.h"
@@ -124,6 +126,22 @@ TEST_CASE("a number on the device widens no tensor, only other numbers and integ
   CHECK(type_with(DType::kFloat16, {4, 8}, {1}) == DType::kFloat32);
   CHECK(type_with(DType::kFloat16, {}, {}) == DType::kFloat32);
   CHECK(type_with(DType::kInt64, {4, 8}, {}) == DType::kFloat32);
+}
+
+TEST_CASE("habits: what is written in place of an input that is kept takes a copy of it") {
+  const auto copies = [](Keeps keeps, bool in_place, bool trained) {
+    HabitBench b{Policy{}};
+    const Value w = b.parameter({4, 8});
+    Value x = mul(b.machine, trained ? w : w.detached(), b.machine.host(DType::kFloat32, {}));
+    Value y = unary(b.machine, "hard_swish", x, keeps, "kept", 1, in_place);
+    Value sum = add(b.machine, y, w);
+    b.saved(sum);
+    return std::ranges::count(b.step.kernels, std::string("copy"), &Kernel::op);
+  };
+  CHECK(copies(Keeps::kInput, true, true) == 1);
+  CHECK(copies(Keeps::kInput, false, true) == 0);
+  CHECK(copies(Keeps::kResult, true, true) == 0);
+  CHECK(copies(Keeps::kInput, true, false) == 0);
 }
 
 // torch 2.15: NativeGroupNormBackward0._saved_input is the given view, whatever its strides.

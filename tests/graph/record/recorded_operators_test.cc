@@ -86,6 +86,30 @@ TEST_CASE("recorded operators: a look-up reads of its table what it writes") {
   CHECK(k.read == Dim(5 * 8 + 5 * 8 * 4));
 }
 
+TEST_CASE("recorded operators: CTC's rows are frames, its columns states of a label") {
+  const RecordedTensor scores = tensor({100, 16, 30}), states = tensor({16, 100, 41}),
+                       loss = tensor({16});
+  const auto forward =
+      kernels_of({"_ctc_loss", {&scores}, {&loss, &states}, {}}, Phase::kForward, {});
+  REQUIRE(forward.size() == 1);
+  const auto& problem = std::get<RowsProblem<Dim>>(forward[0].problem);
+  CHECK(problem.rows == Dim(1600));
+  CHECK(problem.columns == Dim(41));
+  const auto backward =
+      kernels_of({"_ctc_loss_backward", {&loss, &scores, &loss, &states}, {&scores}, {}},
+                 Phase::kBackward, {});
+  REQUIRE(backward.size() == 1);
+  CHECK(backward[0].op == "ctc_loss");
+  CHECK(std::get<RowsProblem<Dim>>(backward[0].problem) == problem);
+}
+
+TEST_CASE("recorded operators: boxes that suppress each other are rows") {
+  const RecordedTensor all = tensor({2000, 4}), scores = tensor({2000}), kept = tensor({50});
+  const auto kernels = kernels_of({"nms", {&all, &scores}, {&kept}, {}}, Phase::kForward, {});
+  REQUIRE(kernels.size() == 1);
+  CHECK(std::get<RowsProblem<Dim>>(kernels[0].problem).rows == Dim(2000));
+}
+
 TEST_CASE("recorded operators: operands that an operator does not take are moved once") {
   const RecordedTensor scalar = tensor({});
   for (const char* op : {"mm", "convolution", "convolution_backward", "max_pool2d_with_indices",

@@ -76,6 +76,35 @@ TEST_CASE("norms of lists have a number for each chunk of the largest tensor") {
   CHECK(foreach_norm_scratch(2, 65537) == 16);
 }
 
+TEST_CASE("few long rows of a topk are shared by blocks, each of which counts digits") {
+  const Device a100 = scratch_card(108);
+  CHECK(topk_scratch(16, 19999, 4, a100) == 0);
+  // 80 blocks of 4 elements a thread: 20,000 / 1024, rounded up.
+  CHECK(topk_scratch(4, 20000, 4, a100) == 4 * 16 + 4 * 20 * 520);
+  CHECK(topk_scratch(8192, 64, 2, a100) == 0);  // experts of a router
+  // 131,072 points of 1024 others: 64 elements a thread at most, a block a row.
+  CHECK(topk_scratch(131072, 1024, 4, a100) == 131072 * 16 + 131072 * 520);
+}
+
+TEST_CASE("boxes that suppress each other have a bit for each pair") {
+  CHECK(nms_scratch(0) == 0);
+  CHECK(nms_scratch(2000) == 2000 * 32 * 8);
+  CHECK(nms_scratch(12000) == 18048000);
+}
+
+TEST_CASE("a recurrent layer of the library has its gates of all time steps") {
+  RecurrentProblem<int64_t> lstm{
+      .cell = Cell::kLstm, .input = 512, .hidden = 512, .batch = 16, .timesteps = 128, .layers = 2};
+  CHECK(recurrent_scratch(lstm, 4) == 128 * 16 * 4 * 512 * 4);
+  const KernelAt kernel{.op = "recurrent", .problem = lstm};
+  CHECK(kernel_scratch(kernel, scratch_card(108)) == 16777216);
+  lstm.directions = 2;
+  lstm.cell = Cell::kGru;
+  CHECK(recurrent_scratch(lstm, 2) == 128 * 16 * 2 * 3 * 512 * 2);
+  lstm.unrolled = CellForm::kJoined;
+  CHECK(recurrent_scratch(lstm, 2) == 0);
+}
+
 TEST_CASE("kernels take scratch by their rows") {
   const Device device = scratch_card(108);
   // 8192 tokens of 50,257: at most 8192 rows of 768 are written.
@@ -92,6 +121,13 @@ TEST_CASE("kernels take scratch by their rows") {
         1600 + 128);
   CHECK(kernel_scratch(rows_kernel("deform_conv", Pass::kBackward, 4, 100, 64, 7), device) ==
         1600 + 64);
+  // CTC's gradient: 16 samples of 100 frames, labels of 20 between blanks.
+  CHECK(kernel_scratch(rows_kernel("ctc_loss", Pass::kBackward, 1600, 41, 0, 0), device) ==
+        1600 * 41 * 4);
+  CHECK(kernel_scratch(rows_kernel("ctc_loss", Pass::kForward, 1600, 41, 0, 0), device) == 0);
+  CHECK(kernel_scratch(rows_kernel("nms", Pass::kForward, 64, 4, 0, 0), device) == 512);
+  CHECK(kernel_scratch(rows_kernel("topk", Pass::kForward, 4, 5, 320000, 0), device) ==
+        topk_scratch(4, 20000, 4, device));
   CHECK(kernel_scratch(rows_kernel("relu", Pass::kForward, 1, 8192, g, g), device) == 0);
 }
 

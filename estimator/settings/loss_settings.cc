@@ -1,0 +1,61 @@
+// How a language model's loss is computed.
+#include <algorithm>
+#include <array>
+
+#include "estimator/model/compiled_model.h"
+#include "estimator/settings/acts.h"
+#include "estimator/settings/setting_value.h"
+#include "estimator/settings/tables.h"
+#include "estimator/settings/values.h"
+#include "graph/train/language_head.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array<std::string_view, 5> kForms = {"operators", "fused", "chunked",
+                                                    "chunked-linear", "fused-linear"};
+
+constexpr std::string_view kNoForms =
+    "only the loss of a language model has forms, and only where one device makes its scores";
+
+// The loss is of next tokens, and the device has the layer that makes their scores.
+bool has_forms(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  if (!trains(s) || recipe.loss != Loss::kCausalLm) return false;
+  if (recipe.parallel.mesh.extent(Axis::kTensor) > 1) return false;
+  if (recipe.loss_form <= LossForm::kFused) return true;
+  return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+}
+
+bool has_chunks(const SettingScope& s) {
+  const LossForm form = s.model.recipe.loss_form;
+  const bool in_parts = form == LossForm::kChunked || form == LossForm::kChunkedLinear;
+  return in_parts && has_forms(s);
+}
+
+}  // namespace
+
+std::span<const SettingRow> loss_settings() {
+  static const SettingRow rows[] = {
+      {.name = "loss-form",
+       .group = kTrainingGroup,
+       .help = "operators, fused (one kernel), chunked, chunked-linear (torchtune), fused-linear "
+               "(Liger)",
+       .default_text = "operators",
+       .value = word_value<kForms, 0, &Request::recipe, &Recipe::loss_form>("FORM"),
+       .record = {.name = "loss_form"},
+       .axis = SweepAxis::kKernels,
+       .acts = {has_forms, kNoForms}},
+      {.name = "loss-chunks",
+       .group = kTrainingGroup,
+       .help = "parts of the positions whose loss is computed one after the other",
+       .default_text = "8",
+       .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),
+       .record = {.name = "loss_chunks"},
+       .axis = SweepAxis::kKernels,
+       .acts = {has_chunks, "the loss is not computed in parts; {} sets how it is", "loss-form"}},
+  };
+  return rows;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,33 @@
+// Cross entropy of next tokens, in the forms that libraries have for it beside PyTorch's operators
+// (causal_lm() of ops.h). What they differ in is how many scores exist at once, and for how long:
+// of small models these are the largest tensors of all.
+#pragma once
+
+#include <functional>
+
+#include "graph/eager/machine.h"
+
+namespace plimsoll::eager {
+
+// Makes scores of the last hidden states, of some or of all positions.
+using ScoresOf = std::function<Value(const Value& hidden)>;
+
+// One kernel reads scores [batch, positions, classes] as they are, keeps them with the logarithm of
+// each row's sum, and later puts their gradient in their place
+// (unsloth, kernels/cross_entropy_loss.py; flash-attn, losses/cross_entropy.py with
+// inplace_backward).
+Value fused_causal_lm(Machine& m, const Value& scores);
+
+// Sums over `chunks` parts of all positions. torchtune, modules/loss: ce_chunked_output_loss.py,
+// where the network makes the scores of all parts first; with `together` cross_entropy_loss.py
+// (LinearCrossEntropyLoss), which makes them part by part of the positions that have a target.
+Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_of, int64_t chunks,
+                        bool together);
+
+// The last layer, without a bias, and the loss as one function, whose gradients are made in its
+// forward pass, of as many positions at once as have scores of about the hidden states' size.
+// `weight` [classes, features]. Liger-Kernel, ops/fused_linear_cross_entropy.py.
+Value fused_linear_causal_lm(Machine& m, const Value& hidden, const Value& weight,
+                             const ScoresOf& scores_of);
+
+}  // namespace plimsoll::eager

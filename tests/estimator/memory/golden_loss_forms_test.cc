@@ -1,0 +1,66 @@
+// Forms of a language model's loss, and blocks that keep results of some operators, against PyTorch
+// itself (tests/oracles/loss_forms.py).
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/support/golden_differences.h"
+#include "tests/support/golden_memory.h"
+
+namespace plimsoll {
+namespace {
+
+const std::map<std::string, LossForm> kLossForms = {{"operators", LossForm::kOperators},
+                                                    {"fused", LossForm::kFused},
+                                                    {"chunked", LossForm::kChunked},
+                                                    {"chunked-linear", LossForm::kChunkedLinear},
+                                                    {"fused-linear", LossForm::kFusedLinear}};
+
+test::GoldenCase loss_case_of(const nlohmann::json& golden, const nlohmann::json& one) {
+  test::GoldenCase wanted;
+  wanted.batch = golden["batch"];
+  wanted.mode = "adam";
+  wanted.dims["sequence"] = golden["sequence"];
+  wanted.precision = find_precision(one["precision"].get<std::string>());
+  wanted.attention = AskedAttention::kSdpa;
+  wanted.loss_form = kLossForms.at(one["form"]);
+  if (one["by_operator"].get<bool>()) wanted.checkpoint = "operators";
+  if (one["lora"].get<bool>()) {
+    wanted.finetune.kind = FinetuneKind::kLora;
+    wanted.finetune.targets = "all-linear";
+  }
+  return wanted;
+}
+
+}  // namespace
+
+TEST_CASE("losses and checkpoints by operator take what PyTorch's step takes") {
+  const auto golden = test::read_golden("memory/loss_forms.json");
+  test::GoldenModels models("a100-sxm-40gb");
+  test::Errors saved, peak;
+  size_t wrong_phases = 0;
+  for (const auto& one : golden["cases"]) {
+    const bool by_operator = one["by_operator"];
+    const std::string what = fmt::format(
+        "{} {}{}{}", one["form"].get<std::string>(), one["precision"].get<std::string>(),
+        one["lora"].get<bool>() ? " lora" : "", by_operator ? " by operator" : "");
+    CAPTURE(what);
+    const auto got = models.config_figures(golden["config"].dump(), loss_case_of(golden, one));
+    const std::string why = got ? "" : got.error().front().message;
+    CHECK_MESSAGE(got, what, ": ", why);
+    if (!got) continue;
+    // What PyTorch's checkpoints by operator put by is not among what its hooks see.
+    if (!by_operator) saved.add(what, got->saved, one["saved"]);
+    peak.add(what, got->peak, one["peak"]);
+    // The oracle's forward pass has the loss in it.
+    wrong_phases += (got->phase == "loss" ? "forward" : got->phase) != one["phase"];
+  }
+  MESSAGE("saved: ", saved.text());
+  MESSAGE("peak: ", peak.text());
+  CHECK(wrong_phases == 0);
+  test::check_differences("loss forms saved", saved);
+  test::check_differences("loss forms peak", peak);
+  CHECK(saved.share_within(0.0005) == 1);
+  CHECK(peak.share_within(0.0005) == 1);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,227 @@
+"""A training step of a small Llama with the losses that libraries put in place of PyTorch's operators, and with blocks that keep
+results of some operators.
+
+    ORACLE_CAPABILITY=80 python loss_forms.py ../golden/memory/loss_forms.json
+
+A line for each form and kind of training: saved and peak bytes of a steady step. What Triton kernels do is written here as what
+they allocate: torchtune's losses run as they are (restated), Liger's and unsloth's kernels write in place.
+"""
+import pretended_gpu
+
+if __name__ == "__main__":
+    pretended_gpu.enter()
+
+import functools  # noqa: E402
+import importlib.metadata  # noqa: E402
+import json  # noqa: E402
+import sys  # noqa: E402
+import warnings  # noqa: E402
+from contextlib import nullcontext  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import peft  # noqa: E402
+import torch  # noqa: E402
+from torch._functorch.partitioners import get_default_op_list  # noqa: E402
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts  # noqa: E402
+
+import family_steps  # noqa: E402
+import memory_oracle  # noqa: E402
+from recipes import Recipe  # noqa: E402
+from storage_trace import SavedTensors, added_in_place, peak, rounded  # noqa: E402
+
+CHUNKS = 8
+CONFIG = family_steps.GROUPED | {"vocab_size": 8000}
+
+
+def next_tokens(labels):
+    moved = torch.empty_like(labels)
+    moved[..., :-1] = labels[..., 1:]
+    return moved.view(-1)
+
+
+def of_part(scores, targets):
+    return torch.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]).float(), targets, reduction="sum")
+
+
+def chunked(hidden, head, labels):
+    """torchtune, CEWithChunkedOutputLoss and TransformerDecoder.chunked_output()."""
+    targets = next_tokens(labels).tensor_split(CHUNKS)
+    parts = [head(part) for part in hidden.tensor_split(CHUNKS, dim=1)]
+    return sum((of_part(*both) for both in zip(parts[1:], targets[1:])), of_part(parts[0], targets[0]))
+
+
+def chunked_linear(hidden, head, labels):
+    """torchtune, LinearCrossEntropyLoss: where no position is masked."""
+    targets = next_tokens(labels)
+    rows = hidden.reshape(-1, hidden.shape[-1])
+    rows = rows.index_select(0, torch.empty_like(targets))
+    total = None
+    for part, wanted in zip(rows.tensor_split(CHUNKS), targets.tensor_split(CHUNKS)):
+        loss = of_part(head(part), wanted)
+        total = loss if total is None else total + loss
+        del loss
+    return total
+
+
+class FusedLinear(torch.autograd.Function):
+    """Liger-Kernel, ops/fused_linear_cross_entropy.py: its kernel puts the gradient in the scores' place."""
+
+    @staticmethod
+    def forward(ctx, rows, weight, targets):
+        positions, features = rows.shape
+        factor = -(-weight.shape[0] // features)
+        size = 1 << max(0, (-(-positions // factor) - 1).bit_length())
+        to_rows = torch.zeros_like(rows)
+        to_weight = torch.zeros_like(weight) if weight.requires_grad else None
+        losses = torch.zeros(positions, dtype=torch.float32, device=rows.device)
+        for begin in range(0, positions, size):
+            part = rows[begin:begin + size]
+            scores = part @ weight.t()
+            to_rows[begin:begin + size] = scores @ weight
+            if to_weight is not None:
+                to_weight += torch.mm(scores.t(), part).float()
+        ctx.save_for_backward(to_rows.detach(), to_weight.detach() if to_weight is not None else None)
+        return torch.sum(losses)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        to_rows, to_weight = ctx.saved_tensors
+        return to_rows, to_weight, None
+
+
+def fused_linear(hidden, head, labels):
+    return FusedLinear.apply(hidden.view(-1, hidden.shape[-1]), head.weight, next_tokens(labels))
+
+
+class Fused(torch.autograd.Function):
+    """unsloth, kernels/cross_entropy_loss.py: the gradient takes the scores' place in the backward pass."""
+
+    @staticmethod
+    def forward(ctx, scores, targets):
+        sums = torch.empty(scores.shape[0], dtype=torch.float32, device=scores.device)
+        losses = torch.empty(scores.shape[0], dtype=torch.float32, device=scores.device)
+        ctx.save_for_backward(scores, sums, targets)
+        return losses
+
+    @staticmethod
+    def backward(ctx, gradient):
+        scores, _, _ = ctx.saved_tensors
+        return scores, None
+
+
+HELD = []
+
+
+def fused(hidden, head, labels):
+    scores = head(hidden)
+    HELD.append(scores)
+    return Fused.apply(scores.view(-1, scores.shape[-1]), next_tokens(labels)).sum()
+
+
+def operators(hidden, head, labels):
+    scores = head(hidden)
+    HELD.append(scores)
+    targets = torch.nn.functional.pad(labels, (0, 1), value=-100)[..., 1:].contiguous()
+    wide = scores.float()
+    return torch.nn.functional.cross_entropy(wide.view(-1, wide.shape[-1]), targets.view(-1))
+
+
+def policy():
+    """torchtitan, distributed/activation_checkpoint.py: every second product, attention and what else is dear."""
+    kept = {op.default for op in get_default_op_list().compute_intensive_ops if hasattr(op, "default")}
+    counts = {False: 0, True: 0}
+
+    def decide(ctx, func, *args, **kwargs):
+        if func == torch.ops.aten.mm.default:
+            counts[ctx.is_recompute] += 1
+            if counts[ctx.is_recompute] % 2 == 0:
+                return CheckpointPolicy.PREFER_RECOMPUTE
+        return CheckpointPolicy.MUST_SAVE if func in kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(decide)
+
+
+def wrap(layer):
+    whole = layer.forward
+    layer.forward = lambda *args, **kwargs: checkpoint(functools.partial(whole, **kwargs), *args, use_reentrant=False, context_fn=policy,
+                                                        preserve_rng_state=False)
+
+
+class Whole(torch.nn.Module):
+    """Tokens and labels in, the loss out."""
+
+    def __init__(self, model, loss, by_operator):
+        super().__init__()
+        self.model, self.loss = model, loss
+        self.plain = model.get_base_model() if hasattr(model, "get_base_model") else model
+        if by_operator:
+            for layer in self.plain.model.layers:
+                wrap(layer)
+
+    def forward(self, tokens, labels):
+        return self.loss(self.plain.model(input_ids=tokens).last_hidden_state, self.plain.lm_head, labels)
+
+
+class Step(memory_oracle.Step):
+    def run(self, enter, saving=nullcontext):
+        enter("forward")
+        with saving(), self.recipe.autocast():
+            loss = self.model(*self.work.inputs.values())
+        enter("backward")
+        loss.backward()
+        enter("step")
+        self.optimizer.step()
+        enter("end")
+        HELD.clear()
+        self.optimizer.zero_grad()
+
+
+def measure(form, precision, lora, by_operator):
+    recipe = Recipe(precision)
+    work = recipe.typed(family_steps.workload("LlamaForCausalLM", CONFIG, "sdpa"))
+    if lora:
+        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules="all-linear"))
+    work.model = Whole(work.model, FORMS[form], by_operator)
+    with family_steps.pretended_gpu.gpu():
+        memory_oracle.float_outputs = lambda outputs: []
+        step = Step(family_steps.pretended_gpu.on_gpu(work), "adam", recipe)
+        first, _ = step.new_trace()
+        with first:
+            step.run(first.enter_phase)
+        trace, roles = step.new_trace()
+        saved = SavedTensors(step.model, trace, roles)
+        kept = {}
+
+        def enter(phase):
+            if phase == "backward":
+                kept["saved"] = sum(rounded(trace.exact[n]) for n in saved.living())
+            trace.enter_phase(phase)
+
+        with trace:
+            step.run(enter, lambda: saved)
+        plain, phases, _ = added_in_place(list(trace.events), trace.phases, trace.sums)
+        highest, phase, _ = peak(plain, phases)
+    return {"form": form, "precision": precision, "lora": lora, "by_operator": by_operator, **kept, "peak": highest, "phase": phase}
+
+
+FORMS = {"operators": operators, "fused": fused, "chunked": chunked, "chunked-linear": chunked_linear, "fused-linear": fused_linear}
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    cases = []
+    for form in FORMS:
+        for precision, lora in (("fp32", False), ("bf16", False), ("bf16", True), ("amp-bf16", False)):
+            cases.append(measure(form, precision, lora, False))
+    for precision, lora in (("fp32", False), ("bf16", False), ("bf16", True)):
+        cases.append(measure("operators", precision, lora, True))
+    lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
+    versions = {
+name: importlib.metadata.version(name) for name in ("torch", "transformers", "peft")}
+    config = {"model_type": "llama", **CONFIG}
+    head = {"versions": versions, "config": config, "batch": family_steps.BATCH, "sequence": family_steps.LENGTH}
+    Path(sys.argv[1]).write_text(json.dumps(head)[:-1] + ', "cases": [\n' + lines + "\n]}\n")
+
+
+if __name__ == "__main__":
+    main()
