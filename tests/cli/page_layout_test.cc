@@ -47,6 +47,7 @@ TEST_CASE("page layout: nothing lies over anything, wherever it is read") {
       {"max-batch", "builtin:resnet50", "--gpu", "tesla-t4"},
       {"compare", "builtin:resnet50", "builtin:vit_b_16", "--gpu", "t4", "--gpu", "l4", "--gpu",
        "a100", "--price", "t4=0.35", "--batch", "64"},
+      {"advise", "builtin:gpt2", "--gpu", "l4", "--gpus", "4"},
       {"sweep", root + "/examples/sweep.yaml", "--price", "rtx-4090=0.7"},
       {"validate", root + "/examples/measured-runs.csv"},
   };

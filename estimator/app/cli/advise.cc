@@ -7,8 +7,10 @@
 #include "estimator/app/cli/flag_groups.h"
 #include "estimator/app/cli/open_database.h"
 #include "estimator/app/cli/output.h"
+#include "estimator/app/cli/page_file.h"
 #include "estimator/app/cli/shared_flags.h"
 #include "estimator/app/cli/verb.h"
+#include "estimator/app/html/advise_page.h"
 #include "estimator/app/report/advice.h"
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/advice.h"
@@ -24,6 +26,7 @@ namespace {
 struct AdviseFlags {
   SharedFlags shared;
   OutputFlags output;
+  PageFlags page;
   bool basis = false;
 };
 
@@ -46,11 +49,16 @@ bool any_fits(const PlanAdvice& advice) {
 }
 
 template <class Answer>
-int print_advice(const Result<Answer>& advice, const Request& request, const AdviseFlags& flags) {
+int print_advice(const Result<Answer>& advice, const Request& request, const AdviseFlags& flags,
+                 std::optional<OutputFile>& page) {
   if (!advice) return report(in_model(advice.error(), request.model));
   const int status =
       report(as_strict(in_model(advice->notes.diagnostics, request.model), request.strict));
   if (status != 0) return status;
+  if (page) {
+    const int fault = write_page(*page, advise_page(*advice, request.model, command_line()));
+    if (fault != 0) return fault;
+  }
   return print(answer_of(*advice, flags.output, flags.basis), any_fits(*advice) ? 0 : 1);
 }
 
@@ -77,14 +85,17 @@ int run_advise(const AdviseFlags& flags) {
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   const auto search = search_of(flags);
   if (!search) return report(search.error());
+  std::optional<OutputFile> page;
+  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
+    return fault;
   if (shares_training(*request))
-    return print_advice(advise_plans(*request, *hwdb, *search), *request, flags);
+    return print_advice(advise_plans(*request, *hwdb, *search), *request, flags, page);
   if (search->global_batch) {
     return report(error("E117", setting("global-batch") + ": it is of several GPUs that train", {},
                         setting("gpus") + " sets how many")
                       .value());
   }
-  return print_advice(advise(*request, *hwdb), *request, flags);
+  return print_advice(advise(*request, *hwdb), *request, flags, page);
 }
 
 }  // namespace
@@ -101,6 +112,7 @@ Verb make_advise(const FlagSet& root) {
   add_value(app, flags->shared, "threads", "that work at once [as many as CPUs]", "N",
             rarely(kOutputGroup));
   add_output(app, flags->output, "as JSON", "combinations");
+  add_page(app, flags->page);
   app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
       .group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};

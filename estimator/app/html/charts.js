@@ -5,7 +5,7 @@
 
   const tools = chartTools();
   const batches = batchCharts(tools), lists = listCharts(tools);
-  const CHARTS = { ...estimateCharts(tools), ...batches.charts, ...lists.charts, ...watchCharts(tools) };
+  const CHARTS = { ...estimateCharts(tools), ...batches.charts, ...lists.charts, ...planCharts(tools), ...watchCharts(tools) };
   // The ways in which a chart can be drawn, where the result says them.
   const VARIANTS = lists.variants;
 

@@ -67,7 +67,7 @@ Scripts scripts_of_page() {
     scripts.policy = script_source(*unpacked) + " ";
   }
   for (const char* file : {"tables.js", "chart_tools.js", "estimate_charts.js", "batch_charts.js",
-                           "list_charts.js", "watch_charts.js", "charts.js"})
+                           "list_charts.js", "plan_charts.js", "watch_charts.js", "charts.js"})
     add_script(scripts, page_file(file));
   return scripts;
 }

@@ -91,7 +91,18 @@ std::string slurm_type(std::string_view device_id) {
   return whole.substr(std::min(second, whole.size())).starts_with("-ti") ? type + "ti" : type;
 }
 
-std::string script_of(const SlurmArray& array, const std::string& name) {
+// Names the parameters that no task has, because the plan samples them; empty where there are none.
+std::string sampled_text(const SweepPlan& plan) {
+  std::string names;
+  for (const SweepParameter& parameter : plan.parameters) {
+    if (!parameter.values.empty()) continue;
+    names += (names.empty() ? "" : ", ") + escaped(shortened(parameter.name, 60));
+  }
+  return names.empty() ? "" : "# Not set here, because the plan samples them: " + names + ".\n";
+}
+
+std::string script_of(const SlurmArray& array, const std::string& name,
+                      const std::string& sampled) {
   const std::string type = slurm_type(array.device_id);
   std::string text = fmt::format(
       "#!/bin/bash\n"
@@ -100,7 +111,7 @@ std::string script_of(const SlurmArray& array, const std::string& name) {
       "--name=value:\n"
       "#   sbatch {}.sbatch python train.py\n"
       "# 'sinfo -o %G' lists what this cluster calls its GPUs. If not {}: sbatch --gpus=NAME:{} "
-      "...\n"
+      "...\n{}"
       "#SBATCH --job-name=plimsoll-{}\n"
       "#SBATCH --array=0-{}\n"
       "#SBATCH --gpus={}:{}\n{}"
@@ -110,7 +121,8 @@ std::string script_of(const SlurmArray& array, const std::string& name) {
       array.tasks.size() == 1 ? "A run" : fmt::format("{} runs", array.tasks.size()),
       human_bytes(array.most_bytes),
       array.gpus == 1 ? "one" : fmt::format("each of {}", array.gpus), array.device_id, name, type,
-      array.gpus, name, array.tasks.size() - 1, type, array.gpus, walltime_of(array.longest_ns));
+      array.gpus, sampled, name, array.tasks.size() - 1, type, array.gpus,
+      walltime_of(array.longest_ns));
   for (const std::string& task : array.tasks) text += task + "\n";
   return text +
          "RUNS\n"
@@ -162,7 +174,8 @@ Result<std::vector<SweepFile>> slurm_files(const SweepPlan& plan,
       array.tasks.assign(begin, end);
       const std::string name =
           "run-" + array.name + (parts == 1 ? "" : fmt::format("-{}", part + 1));
-      files.push_back({name + ".sbatch", script_of(array, name), tasks_text(array.tasks.size())});
+      files.push_back({name + ".sbatch", script_of(array, name, sampled_text(plan)),
+                       tasks_text(array.tasks.size())});
     }
   }
   return files;
