@@ -131,13 +131,13 @@ TEST_CASE("stage: by cost a stage ends where its share of all matrices does") {
   std::vector<parallel::Unit> blocks = parallel::units_below(graph, "");
   parallel::find_weights(graph, blocks);
   ParallelPlan plan = stages(2, 0);
-  using Counts = std::vector<int64_t>;
-  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == Counts{2, 1});
+  using PerChunk = std::vector<int64_t>;
+  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == PerChunk{2, 1});
   plan.balance = StageBalance::kCost;  // 512, 512, 512 and a head of 192: half is 864
-  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == Counts{2, 1});
+  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == PerChunk{2, 1});
   plan = stages(3, 0);
   plan.balance = StageBalance::kCost;
-  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == Counts{1, 1, 1});
+  CHECK(parallel::blocks_of_chunks(graph, blocks, plan) == PerChunk{1, 1, 1});
 }
 
 TEST_CASE("stage: the last one's head that is the table of the first is summed with it") {
