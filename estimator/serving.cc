@@ -81,7 +81,8 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
   ServeEstimate serve;
   serve.kv_bytes = all.bytes;
   serve.kv_bytes_per_token = each.bytes / std::max<int64_t>(batch, 1);
-  const bool shares = original.server.engine && original.server.engine->memory_share > 0;
+  const bool shares =
+      original.server.engine && original.server.engine->memory_share > 0 && all.bytes > 0;
   const EngineRow& engine = shares ? *original.server.engine : engines().front();
   int64_t left = prefill.usable_bytes - (prefill.memory.device_bytes - all.bytes);
   if (shares) left = TRY(engine_cache(original, hwdb, sequence));

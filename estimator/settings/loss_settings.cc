@@ -27,7 +27,7 @@ bool has_forms(const SettingScope& s) {
   return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
 }
 
-bool has_chunks(const SettingScope& s) {
+bool has_loss_chunks(const SettingScope& s) {
   const LossForm form = s.model.recipe.loss_form;
   const bool in_parts = form == LossForm::kChunked || form == LossForm::kChunkedLinear;
   return in_parts && has_forms(s);
@@ -53,7 +53,7 @@ std::span<const SettingRow> loss_settings() {
        .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),
        .record = {.name = "loss_chunks"},
        .axis = SweepAxis::kKernels,
-       .acts = {has_chunks, "the loss is not computed in parts; {} sets how it is", "loss-form"}},
+       .acts = {has_loss_chunks, "the loss is not computed in parts; {} sets how it is", "loss-form"}},
   };
   return rows;
 }

@@ -14,9 +14,9 @@ namespace {
 constexpr std::string_view kNotServed = "no sequences are served; {} sets what is done";
 constexpr std::string_view kNoShare = "without {} nobody takes a share of the card";
 
-// A model of sequences.
+// A model of sequences that has a cache of keys and values.
 bool serves(const SettingScope& s) {
-  return s.request.recipe.serve && s.model.binding.contains("sequence");
+  return s.request.recipe.serve && s.model.binding.contains("sequence") && attends(s);
 }
 bool shares(const SettingScope& s) {
   return serves(s) && s.request.server.engine && s.request.server.engine->memory_share > 0;

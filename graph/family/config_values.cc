@@ -12,9 +12,9 @@
 namespace plimsoll {
 namespace {
 
-class Reader {
+class ConfigReader {
  public:
-  Reader(std::string_view file, const JsonValue& family, const JsonValue& common)
+  ConfigReader(std::string_view file, const JsonValue& family, const JsonValue& common)
       : file_(file), family_(family), common_(common) {}
 
   void read(const JsonValue& config) { read_members(config, family_.find("keys")); }
@@ -168,7 +168,7 @@ class Reader {
 
 Result<config::Settings> config_values(const JsonValue& config, std::string_view file_name,
                                        const JsonValue& family, const JsonValue& common) {
-  Reader reader(file_name, family, common);
+  ConfigReader reader(file_name, family, common);
   reader.read(config);
   return reader.take();
 }

@@ -148,6 +148,7 @@ TEST_CASE(
             .out.starts_with("7, by chance with seed 0, of 24 configurations: "));
   const Ran bayes = swept("method: bayes\n" + kSmallPlan);
   CHECK(bayes.status == 3);
-  CHECK(bayes.err.find("bayes is not supported") != std::string::npos);
+  CHECK(bayes.err.find("\"method\" cannot be \"bayes\"; allowed: grid, random") !=
+        std::string::npos);
   CHECK(swept(kSmallPlan, {"--seed=3"}).status == 2);
 }

@@ -18,8 +18,7 @@ constexpr std::string_view kSharded =
     "DeepSpeed does";
 constexpr std::string_view kSplit =
     "--tp N splits dense layers over GPUs, with --sequence-parallel what is between them too, --pp "
-    "N "
-    "makes stages of blocks; sequences and experts are not split";
+    "N makes stages of blocks, --cp N splits sequences, --ep N shares out experts";
 constexpr std::string_view kAdapters =
     "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' "
     "selects weights that are not trained";
@@ -37,7 +36,7 @@ constexpr OtherWords kRows[] = {
       "--deepspeed-stage", "--zero-optimization"},
      kSharded},
     {{"--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
-      "--pipeline-parallel-size", "--cp", "--ep", "--context-parallel", "--expert-parallel"},
+      "--pipeline-parallel-size", "--context-parallel", "--expert-parallel"},
      kSplit},
     {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},
      "what is kept in the host's memory meanwhile is not modelled; --checkpoint blocks saves "
