@@ -66,7 +66,7 @@ inline void describe_speed(Fields& f, RoundBatch& r) {
   f("step_ns", r.step_ns);
   f("samples_per_second", r.samples_per_second, {.low = 0});
   f("parts", r.parts,
-    {.meaning = "of its peak, largest first; of reports alone", .absent_where = r.parts.empty()});
+    {.meaning = "of its peak, largest first; only in reports", .absent_where = r.parts.empty()});
 }
 
 inline void describe_point(Fields& f, BatchPoint& p, const LargestBatch& l) {
