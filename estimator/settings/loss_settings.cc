@@ -53,7 +53,8 @@ std::span<const SettingRow> loss_settings() {
        .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),
        .record = {.name = "loss_chunks"},
        .axis = SweepAxis::kKernels,
-       .acts = {has_loss_chunks, "the loss is not computed in parts; {} sets how it is", "loss-form"}},
+       .acts = {has_loss_chunks, "the loss is not computed in parts; {} sets how it is",
+                "loss-form"}},
   };
   return rows;
 }

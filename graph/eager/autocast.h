@@ -36,8 +36,8 @@ class AutocastPause {
 };
 
 // The type of an element-wise result: the widest of its tensors. A tensor without axes counts
-// where there is no other, or makes floats of whole numbers (c10/core/ScalarType.h, result_type() of
-// ATen/native/TypeProperties.cpp); numbers of the host do not widen it.
+// where there is no other, or makes floats of whole numbers (c10/core/ScalarType.h, result_type()
+// of ATen/native/TypeProperties.cpp); numbers of the host do not widen it.
 DType common_type(std::span<const Value> operands);
 
 }  // namespace plimsoll::eager

@@ -177,15 +177,11 @@ def workload(class_name, values, attention):
     return Workload(model, {"input_ids": tokens(), "labels": tokens()}, loss="sum")
 
 
-def measure(class_name, values, attention, precision, targets=None):
-    recipe = Recipe(precision)
-    work = recipe.typed(workload(class_name, values, attention))
-    if targets:
-        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules=targets))
-    work.model = Labelled(work.model, next(iter(work.inputs)))
+def figures(work, recipe, kind=Step):
+    """Of the second step with Adam: bytes saved before backward, the peak and the phase of it, the buffers."""
     with pretended_gpu.gpu():
         memory_oracle.float_outputs = lambda outputs: []   # no loss but the model's own
-        step = Step(pretended_gpu.on_gpu(work), "adam", recipe)
+        step = kind(pretended_gpu.on_gpu(work), "adam", recipe)
         first, _ = step.new_trace()
         with first:
             step.run(first.enter_phase)
@@ -203,8 +199,17 @@ def measure(class_name, values, attention, precision, targets=None):
         plain, phases, _ = added_in_place(list(trace.events), trace.phases, trace.sums)
         highest, phase, _ = peak(plain, phases)
         buffers = memory_oracle.sizes(step.model.buffers())["bytes_rounded"]
+    return {**kept, "peak": highest, "phase": phase, "buffers": buffers}
+
+
+def measure(class_name, values, attention, precision, targets=None):
+    recipe = Recipe(precision)
+    work = recipe.typed(workload(class_name, values, attention))
+    if targets:
+        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules=targets))
+    work.model = Labelled(work.model, next(iter(work.inputs)))
     lora = {"targets": targets} if targets else {}
-    return {"attention": attention, "precision": precision, **lora, **kept, "peak": highest, "phase": phase, "buffers": buffers}
+    return {"attention": attention, "precision": precision, **lora, **figures(work, recipe)}
 
 
 def parameters(class_name, values):

@@ -27,7 +27,6 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 import family_steps  # noqa: E402
 import memory_oracle  # noqa: E402
 from recipes import Recipe  # noqa: E402
-from storage_trace import SavedTensors, added_in_place, peak, rounded  # noqa: E402
 
 CHUNKS = 8
 CONFIG = family_steps.GROUPED | {"vocab_size": 8000}
@@ -182,26 +181,9 @@ def measure(form, precision, lora, by_operator):
     if lora:
         work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules="all-linear"))
     work.model = Whole(work.model, FORMS[form], by_operator)
-    with family_steps.pretended_gpu.gpu():
-        memory_oracle.float_outputs = lambda outputs: []
-        step = Step(family_steps.pretended_gpu.on_gpu(work), "adam", recipe)
-        first, _ = step.new_trace()
-        with first:
-            step.run(first.enter_phase)
-        trace, roles = step.new_trace()
-        saved = SavedTensors(step.model, trace, roles)
-        kept = {}
-
-        def enter(phase):
-            if phase == "backward":
-                kept["saved"] = sum(rounded(trace.exact[n]) for n in saved.living())
-            trace.enter_phase(phase)
-
-        with trace:
-            step.run(enter, lambda: saved)
-        plain, phases, _ = added_in_place(list(trace.events), trace.phases, trace.sums)
-        highest, phase, _ = peak(plain, phases)
-    return {"form": form, "precision": precision, "lora": lora, "by_operator": by_operator, **kept, "peak": highest, "phase": phase}
+    figures = family_steps.figures(work, recipe, Step)
+    del figures["buffers"]
+    return {"form": form, "precision": precision, "lora": lora, "by_operator": by_operator, **figures}
 
 
 FORMS = {"operators": operators, "fused": fused, "chunked": chunked, "chunked-linear": chunked_linear, "fused-linear": fused_linear}
@@ -216,8 +198,7 @@ def main():
     for precision, lora in (("fp32", False), ("bf16", False), ("bf16", True)):
         cases.append(measure("operators", precision, lora, True))
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
-    versions = {
-name: importlib.metadata.version(name) for name in ("torch", "transformers", "peft")}
+    versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "peft")}
     config = {"model_type": "llama", **CONFIG}
     head = {"versions": versions, "config": config, "batch": family_steps.BATCH, "sequence": family_steps.LENGTH}
     Path(sys.argv[1]).write_text(json.dumps(head)[:-1] + ', "cases": [\n' + lines + "\n]}\n")

@@ -30,6 +30,18 @@ inline bool without_browser() {
   return true;
 }
 
+// Chromium on its own: no window, no card, nothing of the user's.
+inline std::vector<std::string> browser_flags(const Scratch& scratch) {
+  return {"--headless=new",
+          "--no-sandbox",
+          "--disable-gpu",
+          "--disable-dev-shm-usage",
+          "--disable-background-networking",
+          "--disable-component-update",
+          "--no-first-run",
+          "--user-data-dir=" + scratch.path("profile")};
+}
+
 struct Seen {
   std::string dom;                    // once its scripts have run
   std::string console;                // what they complained of
@@ -40,17 +52,9 @@ struct Seen {
 inline Seen browse(const Scratch& scratch, const std::string& page,
                    const std::vector<std::string>& flags = {}) {
   const std::string log = scratch.path("net.json");
-  std::vector<std::string> arguments = {"--headless=new",
-                                        "--no-sandbox",
-                                        "--disable-gpu",
-                                        "--disable-dev-shm-usage",
-                                        "--disable-background-networking",
-                                        "--disable-component-update",
-                                        "--no-first-run",
-                                        "--user-data-dir=" + scratch.path("profile"),
-                                        "--enable-logging=stderr",
-                                        "--virtual-time-budget=20000",
-                                        "--log-net-log=" + log};
+  std::vector<std::string> arguments = browser_flags(scratch);
+  arguments.insert(arguments.end(), {"--enable-logging=stderr", "--virtual-time-budget=20000",
+                                     "--log-net-log=" + log});
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   arguments.insert(arguments.end(), {"--dump-dom", "file://" + page});
   const Ran ran = run_plimsoll(

@@ -167,17 +167,9 @@ class Browser {
     ::close_range(kOut + 1, ~0U, 0);
     detail::become(1, "/dev/null", O_WRONLY);
     detail::become(2, "/dev/null", O_WRONLY);
-    std::vector<std::string> arguments = {chromium(),
-                                          "--headless=new",
-                                          "--no-sandbox",
-                                          "--disable-gpu",
-                                          "--disable-dev-shm-usage",
-                                          "--disable-background-networking",
-                                          "--disable-component-update",
-                                          "--no-first-run",
-                                          "--remote-debugging-pipe",
-                                          "--user-data-dir=" + scratch_.path("profile"),
-                                          "about:blank"};
+    std::vector<std::string> arguments = browser_flags(scratch_);
+    arguments.insert(arguments.begin(), chromium());
+    arguments.insert(arguments.end(), {"--remote-debugging-pipe", "about:blank"});
     std::vector<std::string> environment = {"HOME=" + scratch_.path("home"), "PATH=/usr/bin:/bin"};
     const auto argv = detail::pointers(arguments), envp = detail::pointers(environment);
     ::execve(argv[0], argv.data(), envp.data());
