@@ -98,6 +98,7 @@ constexpr SettingRow kFrameworkRows[] = {
      .acts = {has_images, "the model has no images"}},
     {.name = "half-norms",
      .group = kFrameworkGroup,
+     .shown = kDetail,
      .help = "run layer and group norms in 16 bits under mixed precision (timm's --fast-norm)",
      .value = on_off_switch<&Request::half_norms>(),
      .record = {.name = "half_norms"},

@@ -73,6 +73,7 @@ std::span<const SettingRow> gradient_settings() {
        .acts = {updates, "nothing is updated in this mode"}},
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
+       .shown = kDetail,
        .help = "gradients are added to an fp32 buffer: as-ready (Megatron-LM), after-pass "
                "(nanotron)",
        .default_text = "none",

@@ -48,6 +48,7 @@ std::span<const SettingRow> loss_settings() {
        .acts = {has_forms, kNoForms}},
       {.name = "loss-chunks",
        .group = kTrainingGroup,
+       .shown = kDetail,
        .help = "parts of the positions whose loss is computed one after the other",
        .default_text = "8",
        .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),

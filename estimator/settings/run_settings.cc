@@ -148,6 +148,7 @@ constexpr SettingRow kRunRows[] = {
      .verbs = kOfRun},
     {.name = "samples-in-memory",
      .group = kRunGroup,
+     .shown = kDetail,
      .help = "samples of a data set in the host's memory",
      .value = count_value<&Request::samples_in_memory>(1, int64_t{1} << 50),
      .record = {.name = "samples"},

@@ -98,8 +98,9 @@ struct ActsWhere {
 };
 
 struct SettingRow {
-  enum class Shown : uint8_t { kRarely, kOften };  // by --help-all alone, or by --help too
-  std::string_view name;                           // "cuda-graphs": the flag without its dashes
+  // By --help-all alone; named by --help, for those who know what they look for; described by it.
+  enum class Shown : uint8_t { kDetail, kRarely, kOften };
+  std::string_view name;  // "cuda-graphs": the flag without its dashes
   const char* group = "";
   Shown shown = Shown::kRarely;
   const char* help = "";

@@ -14,6 +14,7 @@ inline constexpr const char* kGpuGroup = "GPU and its memory";
 inline constexpr const char* kFrameworkGroup = "Framework and libraries";
 inline constexpr const char* kRunGroup = "Several GPUs, host and run";
 inline constexpr auto kOften = SettingRow::Shown::kOften;
+inline constexpr auto kDetail = SettingRow::Shown::kDetail;
 
 inline constexpr int64_t kLargestCount = int64_t{1} << 31;
 

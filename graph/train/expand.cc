@@ -17,6 +17,7 @@
 #include "graph/parallel/strategies.h"
 #include "graph/train/forward.h"
 #include "graph/train/network_loss.h"
+#include "graph/train/network_passes.h"
 #include "graph/train/stage_traffic.h"
 #include "graph/train/training_rules.h"
 
@@ -70,7 +71,6 @@ class Expander {
   }
 
  private:
-  using Networks = std::vector<const PlannedNetwork*>;
   using Work = parallel::Work;
 
   // A micro-batch that has gone forward through a chunk and not back.
@@ -84,7 +84,9 @@ class Expander {
   Result<void> run_phase(const PlannedPhase& phase) {
     const PlannedNetwork& trained = plan_.networks[phase.trained];
     if (trains_in_turn()) begin_phase(trained);
-    const std::vector<Value> made = run_ahead(phase);
+    Networks ahead;
+    for (const size_t index : phase.forward_only) ahead.push_back(&plan_.networks[index]);
+    const std::vector<Value> made = run_ahead(machine_, *forward_, ahead);
     Networks chain{&trained};
     for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
     const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
@@ -100,7 +102,7 @@ class Expander {
       const int64_t batch = work.micro_batch;
       if (work.pass == Pass::kForward) {
         // The first pass is over what the loader brings, the next over what other networks made.
-        if (batch == 1) feed(trained, made);
+        if (batch == 1) feed(*forward_, trained, made);
         begin = machine_.here();
         if (is_stage()) chain = {&plan_.networks[static_cast<size_t>(work.chunk)]};
         if (auto done = run_forward_pass(chain, work); !done) return done;
@@ -119,7 +121,9 @@ class Expander {
         at += 2 * static_cast<size_t>(repeat_pair(begin, passes));
     }
     if (trains_) sum_tied(machine_, *forward_, plan_.tied);
-    if (phase.gradient_penalty && trains_) penalize(trained);
+    if (phase.gradient_penalty && trains_)
+      held_.push_back(
+          penalize_gradient(machine_, *forward_, trained, fed_[trained.inputs.front()]));
     if (recipe_.mode == Mode::kTrain) {
       eager::update(machine_, scale_);
       machine_.tell(&Observer::after_update);
@@ -165,92 +169,11 @@ class Expander {
     }
   }
 
-  // The networks before the trained one, without gradients, and what the last of them makes.
-  std::vector<Value> run_ahead(const PlannedPhase& phase) {
-    std::vector<Value> made;
-    if (phase.forward_only.empty()) return made;
-    const bool had_grad = machine_.grad_enabled();
-    machine_.set_grad_enabled(false);
-    Networks ahead;
-    for (const size_t index : phase.forward_only) ahead.push_back(&plan_.networks[index]);
-    run_forward(ahead);
-    machine_.end_autocast();
-    for (const TensorId out : ahead.back()->outputs) made.push_back(value(out));
-    forward_->release();
-    machine_.set_grad_enabled(had_grad);
-    return made;
-  }
-
-  // What one network made becomes another's first inputs.
-  void feed(const PlannedNetwork& network, const std::vector<Value>& made) {
-    for (size_t i = 0; i < std::min(made.size(), network.inputs.size()); ++i) {
-      value(network.inputs[i]) = made[i];
-    }
-  }
-
   bool is_stage() const { return recipe_.parallel.mesh.extent(Axis::kStage) > 1; }
   // Each network of a stage is a chunk.
   int64_t chunks() const { return is_stage() ? static_cast<int64_t>(plan_.networks.size()) : 1; }
   bool trains_in_turn() const { return !is_stage() && plan_.networks.size() > 1; }
   int64_t number_of(const Work& work) const { return work.micro_batch * chunks() + work.chunk; }
-
-  void run_forward(const Networks& chain) {
-    machine_.enter(Phase::kForward, kNoNode);
-    machine_.begin_autocast();
-    for (size_t i = 0; i < chain.size(); ++i) {
-      forward_->run(chain[i]->first, chain[i]->last);
-      if (i + 1 == chain.size()) break;
-      std::vector<Value> made;
-      for (const TensorId out : chain[i]->outputs) made.push_back(value(out));
-      feed(*chain[i + 1], made);
-    }
-    machine_.tell(&Observer::end_forward);
-  }
-
-  // Gulrajani et al., arXiv:1704.00028, algorithm 1: the gradient of the network's output by its
-  // input, at points between real and made ones, is kept differentiable; its distance from norm 1
-  // is a loss, whose backward pass goes once more through that gradient and the forward pass. The
-  // second derivative of a convolution costs what its first does; those of ReLUs vanish.
-  void penalize(const PlannedNetwork& network) {
-    machine_.enter(Phase::kForward, kNoNode);
-    forward_->release();
-    const TensorId input = network.inputs.front();
-    const Value parts[] = {fed_[input], value(input).detached()};
-    Value between = eager::elementwise(machine_, "interpolate", parts, parts[0].dtype(), 3);
-    const eager::GradNodeRef leaf = machine_.require_gradient(between);
-    value(input) = between;
-    run_forward({&network});
-    machine_.end_autocast();
-    machine_.mark_end_of_forward();
-    const Value& out = value(network.outputs.front());
-    machine_.enter(Phase::kBackward, kNoNode);
-    std::vector<Value> kept;
-    disable_gradients(true);
-    backward_from(out, &kept);
-    disable_gradients(false);
-    leaf->grad_disabled = true;
-    if (leaf->gradient.defined()) {
-      const Value norm = eager::sum_all(machine_, leaf->gradient);
-      const Value back[] = {leaf->gradient, norm};
-      kept.push_back(eager::elementwise(machine_, "norm_backward", back, between.dtype(), 2));
-    }
-    machine_.tell(&Observer::begin_backward, true);
-    backward_from(out, nullptr);
-    machine_.tell(&Observer::end_backward);
-    leaf->gradient = {};
-    held_.push_back(out);
-  }
-
-  void disable_gradients(bool disabled) {
-    for (const auto& leaf : machine_.leaves()) leaf->grad_disabled = disabled;
-  }
-
-  void backward_from(const Value& root, std::vector<Value>* kept,
-                     Machine::PutOff* put_off = nullptr) {
-    const Value roots[] = {root};
-    const Value gradients[] = {eager::fill(machine_, root.dtype(), root.sizes())};
-    machine_.backward(roots, gradients, kept, put_off);
-  }
 
   // With shapes of one rank's values, where operators or sequences are parted.
   std::optional<Graph> rank_graph() const {
@@ -348,7 +271,7 @@ class Expander {
     begin_forward();
     if (has_masters()) last_gradients_ = eager::last_gradients(machine_);
     in_flight_[number_of(work)].between.receive(machine_, *forward_, *chain.front());
-    run_forward(chain);
+    run_networks(machine_, *forward_, chain);
     if (chain.back()->sends) {
       in_flight_[number_of(work)].between.send(machine_, *forward_, *chain.back());
       machine_.end_autocast();
@@ -386,7 +309,7 @@ class Expander {
     if (work.pass == Pass::kBackwardWeights) {
       machine_.finish_backward(std::move(made.put_off));
     } else if (made.scaled.defined()) {
-      backward_from(made.scaled, nullptr);
+      backward_from(machine_, made.scaled);
     } else {
       made.between.backward(machine_);
     }
@@ -408,7 +331,7 @@ class Expander {
     machine_.enter(Phase::kBackward, kNoNode);
     machine_.tell(&Observer::begin_backward, false);
     if (made.scaled.defined()) {
-      backward_from(std::exchange(made.scaled, {}), nullptr, &made.put_off);
+      backward_from(machine_, std::exchange(made.scaled, {}), nullptr, &made.put_off);
     } else {
       made.between.backward(machine_, &made.put_off);
     }

@@ -25,6 +25,17 @@ TEST_CASE("power limit: cards whose measured steps keep the boost clock keep it"
   }
 }
 
+TEST_CASE("power limit: each architecture is judged by a card as its file has it") {
+  for (const char* card : {"quadro-p6000", "tesla-p100-pcie-16gb", "titan-v", "rtx-2080-ti",
+                           "a100-sxm-40gb", "rtx-3090", "rtx-4090", "h100-sxm-80gb", "rtx-5090"}) {
+    CAPTURE(card);
+    Device device = Hwdb::open()->device(card).value();
+    CHECK(share_of(device) == 1);
+    device.tdp = device.tdp * 0.97;
+    CHECK(share_of(device) == doctest::Approx(.98));
+  }
+}
+
 TEST_CASE("power limit: the same chip with fewer watts is slower") {
   CHECK(share_of("a100-pcie-40gb") < share_of("a100-pcie-80gb"));
   CHECK(share_of("a100-pcie-80gb") < share_of("a100-sxm-80gb"));

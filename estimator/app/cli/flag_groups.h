@@ -10,10 +10,13 @@ namespace plimsoll::cli {
 inline constexpr const char* kOutputGroup = "Output";
 inline constexpr const char* kVerbGroup = "Question";
 
-// The group of a flag of `group` that --help only names.
-inline constexpr std::string_view kRareGroup = ", rarely";
+// What follows the group's name where --help only names a flag, and where it is silent of it.
+inline constexpr std::string_view kRareGroup = ", rarely", kDetailGroup = ", in detail";
 inline std::string rarely(std::string_view group) {
   return std::string(group) + std::string(kRareGroup);
+}
+inline std::string in_detail(std::string_view group) {
+  return std::string(group) + std::string(kDetailGroup);
 }
 
 }  // namespace plimsoll::cli

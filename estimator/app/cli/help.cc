@@ -1,10 +1,8 @@
 #include "estimator/app/cli/help.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <span>
 #include <sstream>
 
 #include "estimator/app/cli/flag_groups.h"
@@ -67,10 +65,14 @@ std::string paragraphs(const std::string& description, const Page& page, bool ex
 }
 
 bool is_rare(const Flag& flag) { return flag.group_name().ends_with(kRareGroup); }
+bool is_detail(const Flag& flag) { return flag.group_name().ends_with(kDetailGroup); }
 
 std::string group_of(const Flag& flag) {
-  const std::string group = flag.group_name();
-  return is_rare(flag) ? group.substr(0, group.size() - kRareGroup.size()) : group;
+  std::string group = flag.group_name();
+  for (const std::string_view shown : {kRareGroup, kDetailGroup}) {
+    if (group.ends_with(shown)) group.resize(group.size() - shown.size());
+  }
+  return group;
 }
 
 // --help itself needs no line.
@@ -88,27 +90,19 @@ std::vector<std::string> groups_of(const FlagSet& app) {
   return groups;
 }
 
-// Names of a group's flags that are not described; a longer list is counted.
-std::string named(const std::vector<std::string>& names) {
-  constexpr size_t kNamed = 16;
-  const size_t some = std::min(names.size(), kNamed);
-  std::string text = fmt::format(" --{}", fmt::join(std::span(names).first(some), " --"));
-  return some == names.size() ? text : text + fmt::format(" and {} others", names.size() - some);
-}
-
 std::string group_text(const FlagSet& app, const std::string& group, bool all, const Page& page) {
-  std::string text;
-  std::vector<std::string> rare;
+  std::string text, rare;
   for (const Flag& flag : our_flags(app)) {
-    if (group_of(flag) != group) continue;
+    if (group_of(flag) != group || (is_detail(flag) && !all)) continue;
     if (is_rare(flag) && !all) {
-      rare.push_back(flag.long_names()[0]);
+      rare += " --" + flag.long_names()[0];
     } else {
       text += flag_lines(written(flag), described(flag, all), page);
     }
   }
-  if (text.empty()) return "\n" + wrapped(fmt::format("{}:{}", group, named(rare)), page, 8);
-  if (!rare.empty()) text += "  " + wrapped("more:" + named(rare), {.width = page.width - 2}, 8);
+  if (text.empty() && rare.empty()) return {};
+  if (text.empty()) return "\n" + wrapped(fmt::format("{}:{}", group, rare), page, 8);
+  if (!rare.empty()) text += "  " + wrapped("more:" + rare, {.width = page.width - 2}, 8);
   return fmt::format("\n{}:\n{}", group, text);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/app/cli/flag_groups.h"
 
 namespace plimsoll::cli {
@@ -34,6 +36,11 @@ Flag declare(const FlagSet& app, SharedFlags& flags, const SettingRow& row) {
       .type_name(row.value.placeholder);
 }
 
+std::string group_of(const char* group, Shown shown) {
+  if (shown == Shown::kOften) return group;
+  return shown == Shown::kRarely ? rarely(group) : in_detail(group);
+}
+
 }  // namespace
 
 const std::string* value_of(const SharedFlags& flags, std::string_view name) {
@@ -56,9 +63,8 @@ void add_shared(const FlagSet& app, SharedFlags& flags, bool with_model, Shown m
         .group(settings().front().group);
   }
   for (const SettingRow& row : settings()) {
-    const bool rare = row.shown == Shown::kRarely || most == Shown::kRarely;
     declare(app, flags, row)
-        .group(rare ? rarely(row.group) : row.group)
+        .group(group_of(row.group, std::min(row.shown, most)))
         .default_str(default_of(row));
   }
 }
