@@ -155,8 +155,10 @@ Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, st
   Value y = writes ? over(m, std::string(op), x, flop_per_element)
                    : elementwise(m, std::string(op), inputs, x.dtype(), flop_per_element);
   // Written in place of x, of which autograd keeps a copy (torch/csrc/autograd/VariableType:
-  // self.clone()): as large as a result of its own, and a kernel more.
-  const bool copies = in_place && !free && m.policy().names_hold_values && m.tracks(inputs);
+  // self.clone()): as large as a result of its own, and a kernel more. What is compiled writes
+  // nothing in place.
+  const bool copies =
+      in_place && !free && m.policy().names_hold_values && m.tracks(inputs) && !m.recipe().compiled;
   if (copies) m.launch_rows(KernelClass::kCopy, "copy", 0, {&x}, {&y});
   std::vector<Kept> kept;
   if (keeps == Keeps::kInput || keeps == Keeps::kBoth) kept.push_back({x, rule});

@@ -129,8 +129,9 @@ TEST_CASE("a number on the device widens no tensor, only other numbers and integ
 }
 
 TEST_CASE("habits: what is written in place of an input that is kept takes a copy of it") {
-  const auto copies = [](Keeps keeps, bool in_place, bool trained) {
+  const auto copies = [](Keeps keeps, bool in_place, bool trained, bool compiled = false) {
     HabitBench b{Policy{}};
+    b.recipe.compiled = compiled;
     const Value w = b.parameter({4, 8});
     Value x = mul(b.machine, trained ? w : w.detached(), b.machine.host(DType::kFloat32, {}));
     Value y = unary(b.machine, "hard_swish", x, keeps, "kept", 1, in_place);
@@ -142,6 +143,7 @@ TEST_CASE("habits: what is written in place of an input that is kept takes a cop
   CHECK(copies(Keeps::kInput, false, true) == 0);
   CHECK(copies(Keeps::kResult, true, true) == 0);
   CHECK(copies(Keeps::kInput, true, false) == 0);
+  CHECK(copies(Keeps::kInput, true, true, true) == 0);
 }
 
 // torch 2.15: NativeGroupNormBackward0._saved_input is the given view, whatever its strides.
