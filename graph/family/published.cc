@@ -1,6 +1,6 @@
 // Published configurations: files of graph/builtin/published, "OWNER--NAME.json", each with its
-// source, what else it is called ("also") and, under "config", the keys of its config.json that
-// change memory or time.
+// source, what else it is called ("also"), how many parameters its published checkpoint counts and,
+// under "config", the keys of its config.json that change memory or time.
 #include <fmt/format.h>
 
 #include <algorithm>

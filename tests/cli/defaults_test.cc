@@ -198,6 +198,7 @@ TEST_CASE("cli: bash completes verbs, flags, GPUs, words and a model's dimension
   CHECK(completed("estimate builtin:gpt2 --dim seq", 4) == "sequence=\n");
   CHECK(completed("estimate --layout ''", 3) == "nchw\nnhwc\n");
   CHECK(completed("models resnet15", 2) == "resnet152\n");
+  CHECK(completed("estimate hf:Qwen/Qwen3-235", 2) == "hf:Qwen/Qwen3-235B-A22B\n");
   CHECK(completed("nonsense ''", 2) == "\n");
   CHECK(run_plimsoll({"completion", "tcsh"}).status == 2);
   if (::access((plimsoll_binary() + std::string("-monitor")).c_str(), X_OK) != 0)

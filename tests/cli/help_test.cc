@@ -40,6 +40,7 @@ const std::vector<std::pair<std::vector<std::string>, const char*>> kAsked = {
     {{"frameworks", "pytorch"}, "pytorch-2"},
     {{"models"}, "resnet50"},
     {{"models", "gnmt"}, "gnmt"},
+    {{"models", "hf:qwen3-8b"}, "--dim sequence=N"},
     {{"ops", "Conv"}, "f32["},
     {{"schema", "estimate"}, "plimsoll.estimate"},
     {{"schema", "sweep"}, "plimsoll.sweep"},

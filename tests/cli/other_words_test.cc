@@ -10,15 +10,27 @@ using namespace plimsoll::test;
 
 TEST_CASE("cli: flags of other programs are answered with what stands for them") {
   if (skipped()) return;
-  for (const auto& [flag, help] :
-       {std::pair("--fsdp2", "--fsdp shards"), std::pair("--zero-stage", "--zero 1, 2 or 3"),
-        std::pair("--tensor-parallel-size", "--tp N splits"),
-        std::pair("--context-parallel", "--cp N splits"), std::pair("--lora", "--finetune lora"),
-        std::pair("--qlora", "qlora"), std::pair("--load-in-4bit", "--quantize nf4"),
-        std::pair("--kv-cache", "--mode serve"), std::pair("--context-length", "--mode serve"),
-        std::pair("--offload", "--checkpoint"), std::pair("-b", "--batch N"),
-        std::pair("--bs", "--batch N"), std::pair("--batch-size", "--batch N"),
-        std::pair("--seq-len", "--dim sequence=N"), std::pair("--img-size", "--image N")}) {
+  for (const auto& [flag, help] : {std::pair("--fsdp2", "--fsdp shards"),
+                                   std::pair("--zero-stage", "--zero 1, 2 or 3"),
+                                   std::pair("--tensor-parallel-size", "--tp N splits"),
+                                   std::pair("--context-parallel", "--cp N splits"),
+                                   std::pair("--lora", "--finetune lora"),
+                                   std::pair("--qlora", "qlora"),
+                                   std::pair("--load-in-4bit", "--quantize nf4"),
+                                   std::pair("--kv-cache", "--mode serve"),
+                                   std::pair("--context-length", "--mode serve"),
+                                   std::pair("--offload", "--checkpoint"),
+                                   std::pair("-b", "--batch N"),
+                                   std::pair("--bs", "--batch N"),
+                                   std::pair("--batch-size", "--batch N"),
+                                   std::pair("--seq-len", "--dim sequence=N"),
+                                   std::pair("--img-size", "--image N"),
+                                   std::pair("--sequence", "--dim sequence=N"),
+                                   std::pair("--num-nodes", "--nodes N"),
+                                   std::pair("--lr", "neither memory nor time"),
+                                   std::pair("--model", "stands first"),
+                                   std::pair("--device", "plimsoll gpus"),
+                                   std::pair("--max-num-seqs", "--mode serve")}) {
     const Ran ran = run_plimsoll({"estimate", "builtin:resnet50", "--gpu", "t4", flag, "32"});
     CAPTURE(ran.err);
     CHECK(ran.status == 2);

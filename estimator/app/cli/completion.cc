@@ -12,6 +12,7 @@
 #include "estimator/settings/setting_row.h"
 #include "estimator/settings/values.h"
 #include "graph/builtin/builtin.h"
+#include "graph/family/family.h"
 #include "graph/ops/op_row.h"
 #include "hwdb/hwdb.h"
 
@@ -26,10 +27,16 @@ Words builtin_names(const std::string& prefix) {
   return names;
 }
 
+Words with_published(Words names) {
+  for (const std::string& name : published_models()) names.push_back("hf:" + name);
+  return names;
+}
+
 // "NAME=" of what the model named so far leaves open, or of what --set changes.
 Words sizes_of(const Words& words, bool fixed) {
   const auto model = std::ranges::find_if(words, [](const std::string& word) {
-    return word.starts_with("builtin:") || word.ends_with(".onnx") || word.ends_with(".json");
+    return word.starts_with("builtin:") || word.starts_with("hf:") || word.ends_with(".onnx") ||
+           word.ends_with(".json");
   });
   if (model == words.end()) return {};
   Request request;
@@ -51,7 +58,7 @@ Words values_of(const std::string& flag, const Words& words) {
   if (hwdb && flag == "host") return hwdb->host_ids();
   if (hwdb && flag == "link") return hwdb->link_ids();
   if (hwdb && flag == "framework") return hwdb->framework_ids();
-  if (flag == "model") return builtin_names("builtin:");
+  if (flag == "model") return with_published(builtin_names("builtin:"));
   const SettingRow* row = find_setting(flag);
   return row && row->value.words ? row->value.words() : Words();
 }
@@ -63,7 +70,7 @@ Words subjects_of(std::string_view verb) {
   if (verb == "hosts" && hwdb) return hwdb->host_ids();
   if (verb == "links" && hwdb) return hwdb->link_ids();
   if (verb == "frameworks" && hwdb) return hwdb->framework_ids();
-  if (verb == "models") return builtin_names("");
+  if (verb == "models") return with_published(builtin_names(""));
   if (verb == "completion") return {"bash", "zsh", "fish"};
   if (verb == "ops") {
     Words names;
@@ -72,8 +79,9 @@ Words subjects_of(std::string_view verb) {
   }
   constexpr std::string_view kOfModels[] = {"estimate", "max-batch", "advise", "compare",
                                             "explain"};
-  return std::ranges::find(kOfModels, verb) == std::end(kOfModels) ? Words()
-                                                                   : builtin_names("builtin:");
+  return std::ranges::find(kOfModels, verb) == std::end(kOfModels)
+             ? Words()
+             : with_published(builtin_names("builtin:"));
 }
 
 }  // namespace

@@ -86,7 +86,19 @@ std::string parameters_text(const LoadedModel& model, int64_t image, const Page&
   return table.empty() ? "" : "\n" + table.text(page, 2);
 }
 
+// The dimensions and parameters of a published configuration.
+int show_published(const std::string& name) {
+  const Page page = page_of({});
+  Request request;
+  request.model = name;
+  const auto model = load_model_inputs(request);
+  if (!model) return report(model.error());
+  return print(wrapped(name + ": a configuration published on Hugging Face", page) +
+               parameters_text(*model, 0, page));
+}
+
 int show_model(const std::string& given) {
+  if (given.starts_with("hf:")) return show_published(given);
   const Page page = page_of({});
   constexpr std::string_view kPrefix = "builtin:";
   const std::string name = given.starts_with(kPrefix) ? given.substr(kPrefix.size()) : given;
@@ -123,7 +135,10 @@ int show_models(const std::string& name, const OutputFlags& output) {
     if (columns_of(line) > page.width) line = line.substr(0, page.width - 3) + "...";
     text += line + "\n";
   }
-  return print(text + "\n'plimsoll models NAME' lists a model's parameters.\n");
+  return print(
+      text +
+      "\n'plimsoll models NAME' lists a model's parameters. 'plimsoll models --families' "
+      "lists the\nmodel types of Hugging Face and the published configurations, hf:NAME.\n");
 }
 
 // Which model types a Hugging Face config may say, and which published ones travel along.

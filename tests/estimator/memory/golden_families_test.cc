@@ -63,6 +63,22 @@ TEST_CASE("families have transformers' parameters, at two configurations and the
   }
 }
 
+TEST_CASE("published configurations have the parameters that their checkpoints count") {
+  size_t counted = 0;
+  for (const std::string& name : published_models()) {
+    const auto file = published_config(name);
+    REQUIRE(file);
+    const auto published = nlohmann::json::parse(*file);
+    if (!published.contains("parameters")) continue;  // of a program, or nobody published a count
+    CAPTURE(name);
+    const auto got = parameters_of(published["config"].dump());
+    REQUIRE(got);
+    CHECK(*got == published["parameters"].get<int64_t>());
+    ++counted;
+  }
+  CHECK(counted >= 90);
+}
+
 TEST_CASE("ChatGLM, whose code transformers does not have, has its published parameters") {
   // zai-org/chatglm3-6b: 12.49 GB of safetensors in 16 bits.
   const auto got = parameters_of(R"({"model_type": "chatglm", "padded_vocab_size": 65024,
