@@ -14,6 +14,7 @@
 #include "estimator/model/model_source.h"
 #include "estimator/model/valid_step.h"
 #include "estimator/request/find_platform.h"
+#include "estimator/served_pass.h"
 #include "graph/base/try.h"
 
 namespace plimsoll {
@@ -32,7 +33,8 @@ Evaluator::Evaluator(Platform platform, const Request& request, Behaviour behavi
     : platform_(std::move(platform)),
       request_(request),
       behaviour_(std::move(behaviour)),
-      context_(std::move(context)) {}
+      context_(std::move(context)),
+      limits_(engine_limits(request_, platform_)) {}
 
 Result<Evaluator> Evaluator::make(Platform platform, const Request& request) {
   Behaviour behaviour = resolve(platform, request);
@@ -47,6 +49,7 @@ Result<Evaluator> Evaluator::make(Platform platform, const Request& request, Beh
       behaviour.library};
   TimeContext context(rates_of(platform.device), std::move(calibrations), behaviour.library.options,
                       std::make_shared<const ConvOffers>(std::move(offers)));
+  platform.usable_bytes = engine_share(request, platform);
   return Evaluator(std::move(platform), request, std::move(behaviour), std::move(context));
 }
 
@@ -124,6 +127,7 @@ TimeContext Evaluator::context(const OperatingPoint& point) const {
 Result<OperatingPoint> Evaluator::device(const CompiledModel& model, StepBinder& step,
                                          const Binding& binding, LastReplay* last) const {
   const Binding largest = largest_batch(model, binding);
+  if (limits_) return operating_point(model, TRY(bind_pass(model, largest, *limits_)), largest);
   if (!guards_hold(model.step, largest)) return other_decisions(model, largest);
   const auto bound = step(largest);
   if (!bound) return too_large(model, largest, bound.error());
@@ -141,7 +145,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   std::vector<KernelPrice> prices = timed(context_);
   if (!countable(e.time)) return too_long(platform_.device);
   const Binding largest = largest_batch(model, binding);
-  auto longest = bind_where_valid(model, largest);
+  auto longest = limits_ ? bind_pass(model, largest, *limits_) : bind_where_valid(model, largest);
   if (!longest) return tl::make_unexpected(longest.error());
   const auto point = TRY(operating_point(model, *longest, largest));
   const WorkspacePlan& workspaces = point.workspaces;

@@ -11,6 +11,7 @@
 #include "estimator/model/model_cache.h"
 #include "estimator/request/platform.h"
 #include "estimator/request/request.h"
+#include "estimator/settings/engines.h"
 #include "estimator/time/time_plan.h"
 
 namespace plimsoll {
@@ -67,6 +68,7 @@ class Evaluator {
   Request request_;
   Behaviour behaviour_;
   TimeContext context_;
+  std::optional<EngineLimits> limits_;  // of an engine that serves: memory is that of its pass
 };
 
 // One step at one point of request.devices[0]: no lengths, no serving. `models`: those compiled so

@@ -92,6 +92,37 @@ TEST_CASE("serve: vLLM takes its share of the card and has what a pass leaves, i
   CHECK(long_pass->serve->cache_bytes < half->serve->cache_bytes);
 }
 
+TEST_CASE("serve: a share of the card holds a pass of an engine's tokens and the whole cache") {
+  const test::Scratch scratch;
+  const std::string path = scratch.write("config.json", R"({"model_type": "llama",
+    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008,
+    "num_attention_heads": 32, "torch_dtype": "bfloat16"})");
+  Request asked = serving(path, 32768);
+  asked.settings["layers"] = "4";
+  const auto all_at_once = estimate(asked, test::hwdb());
+  asked.server.engine = &*std::ranges::find(engines(), "vllm", &EngineRow::name);
+  for (const int64_t batch : {1, 2, 8, 30, 40}) {
+    asked.batch = batch;
+    const auto e = estimate(asked, test::hwdb());
+    REQUIRE(e);
+    CAPTURE(batch);
+    CHECK(e->serve->kv_bytes == batch * 32768 * e->serve->kv_bytes_per_token);
+    CHECK(e->usable_bytes < 0.92 * static_cast<double>(e->device_memory_bytes) + 1);
+    CHECK(e->fits == (e->serve->kv_bytes <= e->serve->cache_bytes));
+    CHECK(e->fits == (batch < 40));
+    if (batch == 2)
+      CHECK(e->memory.device_bytes < all_at_once->memory.device_bytes - (int64_t{1} << 30));
+  }
+  // Nothing else changes what a pass needs.
+  asked.batch = 3;
+  const auto three = estimate(asked, test::hwdb());
+  asked.batch = 5;
+  const auto five = estimate(asked, test::hwdb());
+  REQUIRE((three && five));
+  CHECK(five->serve->tokens_that_fit ==
+        doctest::Approx(static_cast<double>(three->serve->tokens_that_fit)).epsilon(0.001));
+}
+
 TEST_CASE("engines: a card with much memory takes longer passes, but not an A100") {
   const EngineRow& vllm = *std::ranges::find(engines(), "vllm", &EngineRow::name);
   const auto tokens_on = [&](const char* id) {
