@@ -323,6 +323,11 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     compiled.recipe.finetune = *model.adapters;
     compiled.basis.emplace_back("LoRA: settings of the folder's adapter_config.json");
   }
+  if (model.quantize && !quantization_of(compiled.recipe.finetune)) {
+    compiled.recipe.finetune.quantize = model.quantize;
+    compiled.basis.push_back(fmt::format("quantized: {}, as the config says; {} changes it",
+                                         model.quantize->name, setting("quantize")));
+  }
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
   }

@@ -46,10 +46,11 @@ struct LoadedModel {
   ModelConfig config;      // one network and no schedule for an ONNX file
   bool from_onnx = false;  // shapes are not inferred yet
   bool builtin = false;
-  DType dtype = DType::kUndefined;       // of its weights, as a Hugging Face config says
-  AdapterNames lora;                     // of the family
-  std::optional<Finetune> adapters;      // of its folder's adapter_config.json
-  std::shared_ptr<const Record> record;  // of a recorded step; its graph is the one network
+  DType dtype = DType::kUndefined;            // of its weights, as a Hugging Face config says
+  AdapterNames lora;                          // of the family
+  const QuantizationRow* quantize = nullptr;  // of the checkpoint that the config is of
+  std::optional<Finetune> adapters;           // of its folder's adapter_config.json
+  std::shared_ptr<const Record> record;       // of a recorded step; its graph is the one network
   Diagnostics warnings;
 };
 

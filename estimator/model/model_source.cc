@@ -70,6 +70,7 @@ Result<LoadedModel> load_family(const JsonValue& root, std::string_view file,
   model.facts.family = std::move(family.family);
   model.dtype = family.dtype;
   model.lora = std::move(family.lora);
+  model.quantize = family.quantize;
   return model;
 }
 

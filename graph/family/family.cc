@@ -12,6 +12,7 @@
 #include "graph/base/text.h"
 #include "graph/base/try.h"
 #include "graph/family/config_values.h"
+#include "graph/family/quantization.h"
 #include "graph/json/read_object.h"
 #include "graph/json/reader.h"
 
@@ -186,10 +187,12 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   const JsonValue* model = family.find("model");
   if (!model) return error("E901", "the family's file has no model", {.file = file, .node = {}});
   auto config = TRY(load_model_config(*model, file, model_options, warnings));
+  const auto* const quantize = TRY(checkpoint_quantization(root, file_name, warnings));
   return FamilyModel{.config = std::move(config),
                      .family = file.substr(0, file.size() - std::string_view(".json").size()),
                      .dtype = dtype_of(root),
-                     .lora = adapter_names(family, file)};
+                     .lora = adapter_names(family, file),
+                     .quantize = quantize};
 }
 
 }  // namespace plimsoll

@@ -30,6 +30,7 @@
 #include "graph/base/dtype.h"
 #include "graph/config/model_config.h"
 #include "graph/ir/adapter_names.h"
+#include "graph/ir/finetune.h"
 
 namespace plimsoll {
 
@@ -49,6 +50,7 @@ struct FamilyModel {
   DType dtype =
       DType::kUndefined;  // of the weights, as the config says; undefined where it does not
   AdapterNames lora;      // as peft has them for the model type
+  const QuantizationRow* quantize = nullptr;  // of its checkpoint's matrices; null: none
 };
 
 // Is this text a config of transformers? (An object with "model_type", and no schema of ours.)

@@ -105,6 +105,14 @@ TEST_CASE("published configurations are models, by any case and without their ow
   CHECK(unknown.error().front().help.find("hf:Qwen/Qwen3-") != std::string::npos);
 }
 
+TEST_CASE("a config of a quantized checkpoint says how its matrices are stored") {
+  const auto model = load(llama(R"("quantization_config": {"quant_method": "awq", "bits": 4})"));
+  REQUIRE(model);
+  REQUIRE(model->quantize);
+  CHECK(model->quantize->name == "gptq-4bit");
+  CHECK_FALSE(load(llama())->quantize);
+}
+
 TEST_CASE("families serve each model type once") {
   std::set<std::string> types;
   for (const FamilyRow& row : families()) {
