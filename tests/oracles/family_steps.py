@@ -78,6 +78,7 @@ FAMILIES |= {
     "qwen3_moe": ("Qwen3MoeForCausalLM", GROUPED | {"num_experts": 4, "moe_intermediate_size": 256, "num_experts_per_tok": 2, "norm_topk_prob": True, "head_dim": 64},
                   {"num_hidden_layers": 48, "head_dim": 128, "norm_topk_prob": True}),
     "bert": ("BertForMaskedLM", ENCODER, {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}),
+    "xlm_roberta": ("XLMRobertaForMaskedLM", ENCODER, {"vocab_size": 250002, "max_position_embeddings": 514, "type_vocab_size": 1}),
     "roberta": ("RobertaForMaskedLM", ENCODER, {"vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}),
 }
 FAMILIES |= {
@@ -110,6 +111,10 @@ FAMILIES |= {
                                                                      "new_decoder_architecture": True}),
 }
 FAMILIES |= {
+    "mt5": ("MT5ForConditionalGeneration", {"d_model": 256, "d_kv": 64, "d_ff": 688, "num_layers": 2, "num_heads": 4, "vocab_size": 2000, "decoder_start_token_id": 0},
+            {"d_model": 768, "d_ff": 2048, "num_layers": 12, "num_heads": 12}),
+    "smollm3": ("SmolLM3ForCausalLM", GROUPED | {"num_hidden_layers": 4}, {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
+                "num_key_value_heads": 4, "tie_word_embeddings": True}),
     "t5": ("T5ForConditionalGeneration", {"d_model": 256, "d_kv": 64, "d_ff": 688, "num_layers": 2, "num_heads": 4, "vocab_size": 2000, "decoder_start_token_id": 0},
            {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16, "feed_forward_proj": "gated-gelu"}),
     "whisper": ("WhisperForConditionalGeneration", {"d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
