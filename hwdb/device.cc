@@ -17,7 +17,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kSchema = "plimsoll.device";
+constexpr std::string_view kDeviceSchema = "plimsoll.device";
 
 constexpr std::string_view kArchitectures[] = {
     "kepler",          "maxwell",         "pascal-gp100", "pascal-gp10x", "volta",
@@ -192,7 +192,7 @@ void describe_links(FileFigures& figures, Device& device) {
 
 void describe(Fields& f, DeviceFile& file) {
   Device& device = file.device;
-  describe_identity(f, kSchema, device.id, device.aliases);
+  describe_identity(f, kDeviceSchema, device.id, device.aliases);
   f("names", device.names,
     {.meaning = "as torch.cuda.get_device_name() and nvidia-smi print it", .absent_where = false});
   f("display", device.display,
@@ -225,7 +225,7 @@ const Peak* Device::peak(std::string_view peak_name) const {
 }
 
 Result<Device> read_device(std::string_view text, std::string_view file, std::string_view stem) {
-  return read_entry<Device>(kSchema, text, file, stem, [](JsonObject& root, Device& device) {
+  return read_entry<Device>(kDeviceSchema, text, file, stem, [](JsonObject& root, Device& device) {
     auto read = read_described<DeviceFile>(root);
     device = std::move(read.device);
     if (device.sustained_clock == Hertz()) device.sustained_clock = sustained_by_power(device);

@@ -9,7 +9,7 @@
 
 #include "graph/base/diagnostic.h"
 #include "graph/base/units.h"
-#include "hwdb/figures.h"
+#include "hwdb/figure_note.h"
 
 namespace plimsoll {
 

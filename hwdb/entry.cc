@@ -15,13 +15,6 @@ bool is_id(std::string_view text) {
 
 }  // namespace
 
-Version required_version(JsonObject& object, std::string_view key) {
-  const std::string text = object.required_string(key);
-  const auto version = parse_version(text);
-  if (!version && !text.empty()) object.fail("E401", fmt::format("{} is not a version", key));
-  return version.value_or(Version{});
-}
-
 void read_identity(JsonObject& root, std::string_view schema, std::string_view stem,
                    std::string& id, std::vector<std::string>& aliases) {
   root.schema(schema, 1);

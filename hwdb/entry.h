@@ -7,7 +7,6 @@
 
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
-#include "hwdb/version.h"
 
 namespace plimsoll {
 
@@ -15,9 +14,6 @@ namespace plimsoll {
 // file's name; an empty `stem` is any.
 void read_identity(JsonObject& root, std::string_view schema, std::string_view stem,
                    std::string& id, std::vector<std::string>& aliases);
-
-// E401 where it is none.
-Version required_version(JsonObject& object, std::string_view key);
 
 // Reads a file into an Entry that has id, aliases and warnings; `fields` takes the rest.
 template <class Entry, class Fields>

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/base/escape.h"
+
 namespace plimsoll {
 namespace {
 
@@ -11,6 +13,17 @@ std::optional<Diagnostic> fault(std::string code, std::string message) {
 
 }  // namespace
 
+tl::unexpected<Diagnostics> named(std::string_view key, Diagnostics wrong) {
+  for (Diagnostic& each : wrong) each.message = fmt::format("{}: {}", key, each.message);
+  return tl::make_unexpected(std::move(wrong));
+}
+
+tl::unexpected<Diagnostics> implausible(std::string_view key, std::string_view text,
+                                        Plausible range) {
+  return error("E402", fmt::format("{} is {}; plausible is {} to {}", key,
+                                   shortened(text, kQuotedColumns), range.low, range.high));
+}
+
 void describe_identity(Fields& f, std::string_view schema, std::string& id,
                        std::vector<std::string>& aliases, std::string_view of_aliases) {
   constexpr std::string_view kId = "^[a-z0-9][a-z0-9.-]*$";
@@ -19,13 +32,27 @@ void describe_identity(Fields& f, std::string_view schema, std::string& id,
   f("aliases", aliases, {.meaning = of_aliases, .absent_where = false, .pattern = kId});
 }
 
+std::optional<Diagnostic> read_version(const std::string& text, std::string_view key,
+                                       std::optional<Version>& version) {
+  version = parse_version(text);
+  if (version) return std::nullopt;
+  return fault("E401", fmt::format("{} \"{}\" is not a version, as 1.13 is", key,
+                                   shortened(text, kQuotedColumns)));
+}
+
 void describe_version(Fields& f, std::string_view key, Version& version, std::string_view meaning) {
-  f.parsed(key, {.meaning = meaning}, [&](const std::string& text) {
-    const auto read = parse_version(text);
-    if (!read) return fault("E401", fmt::format("{} is not a version", key));
-    version = *read;
-    return std::optional<Diagnostic>();
+  f.parsed(key, {.meaning = meaning, .pattern = kVersionPattern}, [&](const std::string& text) {
+    std::optional<Version> read;
+    const auto wrong = read_version(text, key, read);
+    if (read) version = *read;
+    return wrong;
   });
+}
+
+void describe_version(Fields& f, std::string_view key, std::optional<Version>& version,
+                      std::string_view meaning) {
+  f.parsed(key, {.meaning = meaning, .absent_where = false, .pattern = kVersionPattern},
+           [&](const std::string& text) { return read_version(text, key, version); });
 }
 
 std::string FileFigures::with_range(std::string_view meaning, std::string_view low,
@@ -50,6 +77,13 @@ void FileFigures::operator()(std::string_view key, std::string& text, const Fiel
   figure(key, note, [&](const FieldNote& of_value) {
     fields_("value", text, of_value);
     return text;
+  });
+}
+
+void FileFigures::operator()(std::string_view key, bool& flag, const FieldNote& note) {
+  figure(key, note, [&](const FieldNote& of_value) {
+    fields_("value", flag, of_value);
+    return std::string(flag ? "true" : "false");
   });
 }
 

@@ -1,5 +1,5 @@
-// What a file of a device or a host may hold, described once: its reader and its schema are
-// visitors of it (graph/json/fields.h). Every figure is {"value": ..., "source": "..."}; a quantity
+// What a file of the database may hold, described once: its reader and its schema are visitors of
+// it (graph/json/fields.h). Every figure is {"value": ..., "source": "..."}; a quantity
 // is a text with its unit.
 //
 //   FileFigures figures(f, device.figures);
@@ -7,26 +7,63 @@
 //   figures.quantity<Hertz>("base_clock", device.base_clock, {"100 MHz", "10 GHz"});
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/base/diagnostic.h"
 #include "graph/json/fields.h"
 #include "graph/json/object.h"
-#include "hwdb/figures.h"
+#include "hwdb/figure_note.h"
 #include "hwdb/quantity.h"
 #include "hwdb/version.h"
 
 namespace plimsoll {
 
+// Plausible bounds, as text with units: the same text stands in the message.
+struct Plausible {
+  std::string_view low;
+  std::string_view high;
+};
+
+// What is wrong with a quantity that is written under `key`.
+tl::unexpected<Diagnostics> named(std::string_view key, Diagnostics wrong);
+tl::unexpected<Diagnostics> implausible(std::string_view key, std::string_view text,
+                                        Plausible range);
+
+// A quantity that is written as `text`, under `key`: E401 where it is none of this unit, E402
+// outside the range, where there is one.
+template <class Q>
+Result<Q> read_quantity(std::string_view text, std::string_view key, const Plausible* range) {
+  Result<Q> value = parse_as(text, static_cast<Q*>(nullptr));
+  if (!value) return named(key, std::move(value.error()));
+  if (!range) return value;
+  const Result<Q> low = parse_as(range->low, static_cast<Q*>(nullptr));
+  const Result<Q> high = parse_as(range->high, static_cast<Q*>(nullptr));
+  const bool plausible = !low || !high || (*value >= *low && *value <= *high);
+  return plausible ? value : implausible(key, text, *range);
+}
+
+// Of a member that a file may leave out.
+inline FieldNote may_be_absent(std::string_view meaning) {
+  return {.meaning = meaning, .absent_where = false};
+}
+
 // Consumes what read_identity() has checked.
 void describe_identity(Fields& f, std::string_view schema, std::string& id,
                        std::vector<std::string>& aliases, std::string_view of_aliases = {});
 
-// E401 where the text is none.
+// E401 where the text is none. One that is optional may be absent.
 void describe_version(Fields& f, std::string_view key, Version& version, std::string_view meaning);
+void describe_version(Fields& f, std::string_view key, std::optional<Version>& version,
+                      std::string_view meaning);
+inline constexpr std::string_view kVersionPattern = "^[0-9]";
+std::optional<Diagnostic> read_version(const std::string& text, std::string_view key,
+                                       std::optional<Version>& version);
 
 class FileFigures {
  public:
@@ -38,6 +75,7 @@ class FileFigures {
   // Figures. E401 not a quantity of this unit, E402 outside what is plausible, E405 without a
   // source.
   void operator()(std::string_view key, std::string& text, const FieldNote& note = {});
+  void operator()(std::string_view key, bool& flag, const FieldNote& note = {});
   void operator()(std::string_view key, int64_t& whole, IntegerRange range, FieldNote note = {});
   // `Real`: double, or an optional one.
   template <class Real>
@@ -60,6 +98,30 @@ class FileFigures {
     note.meaning = meaning;
     figure(key, note, [&](const FieldNote& of_value) {
       return text_of<Q>("value", key, into, range, of_value);
+    });
+  }
+  // The word of an enumerator, or of false and true; `words` are in their order.
+  template <class Enum>
+  void choice(std::string_view key, Enum& into, std::span<const std::string_view> words,
+              FieldNote note = {}) {
+    note.words = words;
+    figure(key, note, [&](const FieldNote& of_value) {
+      std::string word{words[static_cast<size_t>(into)]};
+      fields_("value", word, of_value);
+      const auto at = std::ranges::find(words, word);
+      if (at != words.end()) into = static_cast<Enum>(at - words.begin());
+      return word;
+    });
+  }
+  // `Into`: Version, or an optional one. E401 where it is none.
+  template <class Into>
+  void version(std::string_view key, Into& into, FieldNote note = {}) {
+    note.pattern = kVersionPattern;
+    parsed(key, note, [&](const std::string& text) {
+      std::optional<Version> read;
+      const auto wrong = read_version(text, key, read);
+      if (read) into = *read;
+      return wrong;
     });
   }
   // A text that stands for something else: `take` is told it, and returns what is wrong with it.

@@ -12,7 +12,7 @@
 #include "graph/base/units.h"
 #include "graph/ir/recipe.h"
 #include "hwdb/context.h"
-#include "hwdb/figures.h"
+#include "hwdb/figure_note.h"
 #include "hwdb/version.h"
 
 namespace plimsoll {
@@ -125,7 +125,7 @@ struct FrameworkProfile {
   bool is_judged_by_demand() const { return takes_whole_card || demand_spread > 0; }
   // How gradients of several GPUs come together, by the name of a scheme
   // (estimator/time/exchange.h), and whether that begins while the backward pass runs.
-  std::string exchange;
+  std::string exchange = "ring";
   bool exchange_overlaps = true;
   // Gradients are copied into buckets of this size, the first of another; 0: sent as they are.
   Bytes bucket, first_bucket;
@@ -172,5 +172,8 @@ struct FrameworkProfile {
 // E3xx and E4xx as read_device.
 Result<FrameworkProfile> read_framework(std::string_view text, std::string_view file,
                                         std::string_view stem);
+
+// What a framework file may hold, of no values: for its schema.
+void describe_framework_file(Fields& f);
 
 }  // namespace plimsoll

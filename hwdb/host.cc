@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kSchema = "plimsoll.host";
+constexpr std::string_view kHostSchema = "plimsoll.host";
 
 constexpr Plausible kCopy{"100 MB/s", "1 TB/s"};
 constexpr Plausible kLaunch{"0 us", "10 ms"};
@@ -36,24 +36,21 @@ void describe_loader(Fields& f, FileFigures& figures, Dispatch& row) {
 }
 
 void describe_costs(FileFigures& figures, Dispatch& row) {
-  const auto optional = [](std::string_view meaning) {
-    return FieldNote{.meaning = meaning, .absent_where = false};
-  };
   figures.part<Seconds>("per_launch", row.per_launch, kLaunch, {.meaning = "of one operator"});
   figures.part<Seconds>("per_forward_launch", row.per_forward_launch, kLaunch,
-                        optional("where there is no backward pass"));
+                        may_be_absent("where there is no backward pass"));
   figures.part<Seconds>("per_operator", row.per_operator, kLaunch,
-                        optional("of an unrolled recurrent layer"));
+                        may_be_absent("of an unrolled recurrent layer"));
   figures.part<Seconds>("per_step", row.per_step, kStep);
   row.per_forward = row.per_step;
   figures.part<Seconds>("per_forward", row.per_forward, kStep,
-                        optional("instead of per_step where there is no backward pass"));
+                        may_be_absent("instead of per_step where there is no backward pass"));
   figures.part<Seconds>("per_array", row.per_array, kLaunch, {.meaning = "of one parameter array"});
   figures.part<Seconds>("per_replica", row.per_replica, kLaunch,
-                        optional("of one parameter array and further GPU of one process"));
+                        may_be_absent("of one parameter array and further GPU of one process"));
   figures.part<BytesPerSecond>(
       "input_path", row.input_path, kCopy,
-      optional("of a batch on its way to the device, where slower than the copy"));
+      may_be_absent("of a batch on its way to the device, where slower than the copy"));
 }
 
 void describe_dispatch(Fields& f, FileFigures& figures, const Host& host, Dispatch& row) {
@@ -69,33 +66,35 @@ void describe_dispatch(Fields& f, FileFigures& figures, const Host& host, Dispat
 
 // Of the machine itself: what a file of one's own may say and nothing else.
 void describe_machine(FileFigures& figures, Host& host) {
-  const auto optional = [](std::string_view meaning) {
-    return FieldNote{.meaning = meaning, .absent_where = false};
-  };
   constexpr std::string_view kToDevice = "host to device";
-  figures.quantity<BytesPerSecond>("pageable_copy", host.pageable_copy, kCopy, optional(kToDevice));
-  figures.quantity<BytesPerSecond>("pinned_copy", host.pinned_copy, kCopy, optional(kToDevice));
-  figures.quantity<BytesPerSecond>("gradient_sum", host.gradient_sum, kCopy,
-                                   optional("of gradients of several GPUs that all its threads "
-                                            "add"));
+  figures.quantity<BytesPerSecond>("pageable_copy", host.pageable_copy, kCopy,
+                                   may_be_absent(kToDevice));
+  figures.quantity<BytesPerSecond>("pinned_copy", host.pinned_copy, kCopy,
+                                   may_be_absent(kToDevice));
+  figures.quantity<BytesPerSecond>(
+      "gradient_sum", host.gradient_sum, kCopy,
+      may_be_absent("of gradients of several GPUs that all its threads "
+                    "add"));
   figures.quantity<BytesPerSecond>("messages", host.messages, kCopy,
-                                   optional("of an all-reduce among processes in its memory"));
+                                   may_be_absent("of an all-reduce among processes in its memory"));
   std::string cpu;
-  figures("cpu", cpu, optional({}));
+  figures("cpu", cpu, may_be_absent({}));
   figures("cores", host.cores, {.low = 1, .high = 4096},
-          optional("of the machine: at most so many workers load"));
+          may_be_absent("of the machine: at most so many workers load"));
   figures.quantity<Bytes>("memory", host.memory, {"1 GB", "100 TB"},
-                          optional("of the machine: what a run on the CPU fits in"));
+                          may_be_absent("of the machine: what a run on the CPU fits in"));
   Hertz clock;
-  figures.quantity<Hertz>("clock", clock, {"500 MHz", "10 GHz"}, optional("highest of one core"));
+  figures.quantity<Hertz>("clock", clock, {"500 MHz", "10 GHz"},
+                          may_be_absent("highest of one core"));
   int64_t generation = 0;
-  figures("pcie_generation", generation, {.low = 1, .high = 10}, optional({}));
-  figures("year", host.year, {.low = 2000, .high = 2100},
-          optional("where single_thread is not given, a thread is as fast as those of the year"));
+  figures("pcie_generation", generation, {.low = 1, .high = 10}, may_be_absent({}));
+  figures(
+      "year", host.year, {.low = 2000, .high = 2100},
+      may_be_absent("where single_thread is not given, a thread is as fast as those of the year"));
   figures("single_thread", host.single_thread, RealRange{.low = .05, .high = 10},
-          optional("speed of one thread, a Skylake-SP's at 3.7 GHz being 1"));
+          may_be_absent("speed of one thread, a Skylake-SP's at 3.7 GHz being 1"));
   figures("per_year", host.per_year, RealRange{.low = 1, .high = 2},
-          optional("of the host generic: by which single threads got faster"));
+          may_be_absent("of the host generic: by which single threads got faster"));
 }
 
 struct HostFile {
@@ -104,7 +103,7 @@ struct HostFile {
 
 void describe(Fields& f, HostFile& file) {
   Host& host = file.host;
-  describe_identity(f, kSchema, host.id, host.aliases,
+  describe_identity(f, kHostSchema, host.id, host.aliases,
                     "its processor among them, as measured runs name it under cpu");
   f("name", host.name);
   FileFigures figures(f, host.figures);
@@ -190,7 +189,7 @@ const Dispatch* Host::find(std::string_view framework, const Version& version) c
 }
 
 Result<Host> read_host(std::string_view text, std::string_view file, std::string_view stem) {
-  return read_entry<Host>(kSchema, text, file, stem, [](JsonObject& root, Host& host) {
+  return read_entry<Host>(kHostSchema, text, file, stem, [](JsonObject& root, Host& host) {
     host = read_described<HostFile>(root).host;
   });
 }

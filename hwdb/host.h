@@ -13,7 +13,7 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/units.h"
 #include "hwdb/device.h"
-#include "hwdb/figures.h"
+#include "hwdb/figure_note.h"
 #include "hwdb/version.h"
 
 namespace plimsoll {

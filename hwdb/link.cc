@@ -1,29 +1,62 @@
 #include "hwdb/link.h"
 
+#include <utility>
+
+#include "graph/json/read_fields.h"
 #include "hwdb/entry.h"
+#include "hwdb/file_figures.h"
 
 namespace plimsoll {
 namespace {
 
-void read_points(JsonObject& root, Link& link) {
-  for (const JsonValue& value : root.required_list("points")) {
-    JsonObject object(value, root.file(), root.faults());
-    Figures figures(object, link.figures);
-    LinkPoint point;
-    point.gpus = object.required_integer("gpus", {.low = 2, .high = 1 << 20});
-    point.bus_bandwidth =
-        figures.part<BytesPerSecond>(object, "bus_bandwidth", {"1 MB/s", "100 TB/s"});
-    point.latency = figures.part<Seconds>(object, "latency", {"0 us", "1 s"});
-    const JsonValue* reached = value.find("bus_bandwidth");
-    figures.note(object, "bus_bandwidth." + std::to_string(point.gpus),
-                 reached && reached->string() ? *reached->string() : "");
-    object.finish();
-    if (!link.points.empty() && link.points.back().gpus >= point.gpus) {
-      object.fail("E402", "points must ascend in gpus");
-    }
-    link.points.push_back(point);
+constexpr std::string_view kLinkSchema = "plimsoll.link";
+constexpr std::string_view kKinds[] = {"pcie", "nvlink", "network"};
+constexpr std::string_view kPorts[] = {"gpu", "machine"};
+constexpr Plausible kRate{"1 MB/s", "100 TB/s"};
+
+void describe_point(Fields& f, FileFigures& figures, LinkPoint& point) {
+  f("gpus", point.gpus, {.low = 2, .high = 1 << 20});
+  const std::string reached = figures.part<BytesPerSecond>(
+      "bus_bandwidth", point.bus_bandwidth, kRate,
+      {.meaning = "B of t = latency + 2 (n-1)/n bytes / B, of an all-reduce over n GPUs"});
+  figures.part<Seconds>("latency", point.latency, {"0 us", "1 s"});
+  const std::string name = "bus_bandwidth." + std::to_string(point.gpus);
+  figures.note(name, reached, figures.source("bus_bandwidth"));
+}
+
+struct LinkFile {
+  Link link;
+};
+
+void describe(Fields& f, LinkFile& file) {
+  Link& link = file.link;
+  describe_identity(f, kLinkSchema, link.id, link.aliases);
+  FileFigures figures(f, link.figures);
+  f("name", link.name);
+  f("kind", link.kind, {.words = kKinds});
+  std::string port{kPorts[link.port_of_gpu ? 0 : 1]};
+  f("port_of", port,
+    {.meaning = "whose each port of a network is; of the machine where not given",
+     .absent_where = false,
+     .words = kPorts});
+  link.port_of_gpu = port == kPorts[0];
+  figures.quantity<BytesPerSecond>(
+      "rate", link.rate, kRate,
+      {.meaning = "nominal, one direction: of a GPU's slot, of all its NVLinks, of a port"});
+  figures("channels", link.channels, {.low = 1, .high = 64},
+          {.meaning = "that NCCL opens between GPUs joined by it"});
+  f.list("points", link.points, [&](LinkPoint& point) { describe_point(f, figures, point); },
+         {.meaning = "measured all-reduces, ascending in gpus", .least = 1});
+}
+
+// What no figure says by itself.
+void check_points(JsonObject& root, const Link& link) {
+  const JsonValue& written = *root.value().find("points");
+  if (link.points.empty()) root.fail("E402", "points must not be empty", written);
+  for (size_t i = 1; i < link.points.size(); ++i) {
+    if (link.points[i].gpus <= link.points[i - 1].gpus)
+      root.fail("E402", "points must ascend in gpus", (*written.list())[i]);
   }
-  if (link.points.empty() && root.has("points")) root.fail("E402", "points must not be empty");
 }
 
 }  // namespace
@@ -37,16 +70,15 @@ const LinkPoint& Link::point(int64_t gpus) const {
 }
 
 Result<Link> read_link(std::string_view text, std::string_view file, std::string_view stem) {
-  return read_entry<Link>("plimsoll.link", text, file, stem, [](JsonObject& root, Link& link) {
-    Figures figures(root, link.figures);
-    link.name = root.required_string("name");
-    link.kind = root.required_choice("kind", {"pcie", "nvlink", "network"});
-    const auto port = root.optional_choice("port_of", {"gpu", "machine"});
-    link.port_of_gpu = port && *port == "gpu";
-    link.rate = figures.quantity<BytesPerSecond>("rate", {"1 MB/s", "100 TB/s"});
-    link.channels = figures.integer("channels", {.low = 1, .high = 64});
-    read_points(root, link);
+  return read_entry<Link>(kLinkSchema, text, file, stem, [](JsonObject& root, Link& link) {
+    link = read_described<LinkFile>(root).link;
+    if (!has_error(root.faults())) check_points(root, link);
   });
+}
+
+void describe_link_file(Fields& f) {
+  LinkFile any;
+  f.visit(any);
 }
 
 }  // namespace plimsoll

@@ -7,7 +7,7 @@
 
 #include "graph/base/diagnostic.h"
 #include "graph/base/units.h"
-#include "hwdb/figures.h"
+#include "hwdb/figure_note.h"
 
 namespace plimsoll {
 
@@ -36,5 +36,8 @@ struct Link {
 
 // E3xx and E4xx as read_device.
 Result<Link> read_link(std::string_view text, std::string_view file, std::string_view stem);
+
+// What a link file may hold, of no values: for its schema.
+void describe_link_file(Fields& f);
 
 }  // namespace plimsoll

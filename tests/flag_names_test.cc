@@ -26,7 +26,6 @@ constexpr Spared kSpared[] = {
     {"estimator/app/report/",
      "views of the command: what its pages and tables say of its own flags"},
     {"estimator/app/html/", "the same"},
-    {"graph/config/model_config_schema.cc", "a schema, printed as it stands"},
     {"graph/tools/", "the build's own programs"},
     {"calibrate/", "a command of its own"},
     {"monitor/", "a command of its own"},

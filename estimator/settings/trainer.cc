@@ -61,11 +61,6 @@ constexpr TrainerRow kTrainers[] = {
 
 std::span<const TrainerRow> trainers() { return kTrainers; }
 
-const TrainerRow* find_trainer(std::string_view name) {
-  const auto* row = std::ranges::find(kTrainers, name, &TrainerRow::name);
-  return row == std::end(kTrainers) ? nullptr : row;
-}
-
 const TrainerRow* trainer_of(std::string_view framework) {
   constexpr std::string_view kBetween = " / ";
   const size_t at = framework.find(kBetween);

@@ -19,9 +19,8 @@ struct TrainerRow {
 };
 
 std::span<const TrainerRow> trainers();
-// Null where no row has the name.
-const TrainerRow* find_trainer(std::string_view name);
-// As records of measured runs name it after its framework: "pytorch / nanotron". Null likewise.
+// As records of measured runs name it after its framework: "pytorch / nanotron". Null where no row
+// has the name.
 const TrainerRow* trainer_of(std::string_view framework);
 
 }  // namespace plimsoll

@@ -11,6 +11,19 @@
 namespace plimsoll::config {
 namespace {
 
+constexpr Key kCommonKeys[] = {
+    {"name", KeyKind::kIdentifier, kOptional, "its place in the list where it has none"},
+    {"input", KeyKind::kName, kOptional, "the layer before where it names none"},
+    {"inputs", KeyKind::kNames, kOptional, "of a layer that takes several"},
+    {"when", KeyKind::kExtent, kOptional,
+     "where it is 0 the layer is left out, and its input goes on", kAnyInteger},
+    {"loop", KeyKind::kName, kOptional, "the parameter over which the program loops around it"},
+    {"host_ns", KeyKind::kExtent, kOptional,
+     "what it does on the host in a forward pass while the device waits, as proposals of a "
+     "detector: nanoseconds of one thread of a 3.7 GHz Skylake",
+     0},
+};
+
 std::vector<std::string> type_names() {
   std::vector<std::string> names;
   for (const LayerType* type : all_layer_types()) names.emplace_back(type->name);
@@ -163,6 +176,8 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
 }
 
 }  // namespace
+
+std::span<const Key> common_keys() { return kCommonKeys; }
 
 void add_layers(NetworkBuilder& builder, const JsonValue::List& layers, Scope& scope,
                 const Environment& environment) {

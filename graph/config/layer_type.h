@@ -15,18 +15,20 @@ namespace plimsoll::config {
 class Layer;
 
 enum class KeyKind : uint8_t {
-  kExtent,    // a count that may stay symbolic: 64, "4*hidden"
-  kInteger,   // a count that decides the structure
-  kIntegers,  // the same, or a list of one per spatial axis
-  kShape,     // a list of extents
-  kReal,      // a number, or the name of a real parameter
-  kRate,      // the same, from 0 to below 1
-  kFlag,      // true or false
-  kChoice,    // one of Key::choices
-  kName,      // text
-  kLayers,    // a list of layers
-  kObject,    // an object that the emitter decodes
-  kList,      // a list that the emitter decodes
+  kExtent,      // a count that may stay symbolic: 64, "4*hidden"
+  kInteger,     // a count that decides the structure
+  kIntegers,    // the same, or a list of one per spatial axis
+  kShape,       // a list of extents
+  kReal,        // a number, or the name of a real parameter
+  kRate,        // the same, from 0 to below 1
+  kFlag,        // true or false
+  kChoice,      // one of Key::choices
+  kName,        // text
+  kIdentifier,  // a name of its own: letters, digits, '_' and '-'
+  kNames,       // a list of texts
+  kLayers,      // a list of layers
+  kObject,      // an object that the emitter decodes
+  kList,        // a list that the emitter decodes
 };
 
 inline constexpr std::string_view kRequired = "required";
@@ -53,6 +55,9 @@ struct LayerType {
   Emit emit = nullptr;
   std::string_view says;
 };
+
+// What every layer may have beside its type (layer_list.cc).
+std::span<const Key> common_keys();
 
 // The row of a type, or null; and all rows, sorted by name.
 const LayerType* find_layer_type(std::string_view name);

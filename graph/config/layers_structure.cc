@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "graph/base/escape.h"
+#include "graph/config/config_keys.h"
 #include "graph/config/layer.h"
 #include "graph/config/layer_list.h"
 #include "graph/config/parameters.h"
+#include "graph/json/read_fields.h"
 
 namespace plimsoll::config {
 namespace {
@@ -125,17 +127,17 @@ void define(Layer& layer, Environment& arguments, const JsonMember& member,
   }
 }
 
-const JsonValue::Members& members_of(std::optional<JsonObject> object) {
-  static const JsonValue::Members kNone;
-  return object && object->value().members() ? *object->value().members() : kNone;
+std::span<const JsonMember> members_of(const JsonValue* value, Layer& layer) {
+  if (!value) return {};
+  return JsonObject(*value, layer.builder().file(), layer.object().faults()).members();
 }
 
 // The arguments of a block's use: its own parameters' defaults, replaced by "with". A default of
 // null says that the use must give it.
-Environment bind_arguments(Layer& layer, JsonObject& block) {
+Environment bind_arguments(Layer& layer, const BlockKeys& block) {
   Environment arguments(&layer.builder().root());
-  const auto& defaults = members_of(block.optional_object("parameters"));
-  const auto& given = members_of(layer.object().optional_object("with"));
+  const auto defaults = members_of(block.parameters, layer);
+  const auto given = members_of(layer.object().optional("with"), layer);
   const auto same = [](const std::string& key) {
     return [&key](const JsonMember& member) { return member.key == key; };
   };
@@ -175,17 +177,16 @@ std::vector<TensorId> block(Layer& layer) {
     return {};
   }
   JsonObject object(*found, builder.file(), layer.object().faults());
-  const std::vector<std::string> formals = object.optional_strings("inputs");
-  const Environment arguments = bind_arguments(layer, object);
-  const JsonValue* layers = object.required("layers", "[...]");
-  object.optional("description");
+  const auto keys = read_described<BlockKeys>(object);
   object.finish();
+  const std::vector<std::string>& formals = keys.inputs;
+  const Environment arguments = bind_arguments(layer, keys);
   const size_t wanted = formals.empty() ? 1 : formals.size();
   if (!layer.failed() && layer.inputs() != wanted) {
     layer.fail("E348",
                fmt::format("block \"{}\" takes {} inputs, found {}", name, wanted, layer.inputs()));
   }
-  if (layer.failed() || !layers->list()) return {};
+  if (layer.failed() || !keys.layers->list()) return {};
   Scope scope;
   scope.path = layer.path;
   for (size_t i = 0; i < wanted; ++i) {
@@ -196,7 +197,7 @@ std::vector<TensorId> block(Layer& layer) {
   NetworkBuilder::Sharing sharing = builder.sharing();
   if (layer.has("same_as")) sharing = {.layer = layer.path, .with = layer.text("same_as")};
   const auto around = builder.share(std::move(sharing));
-  add_layers(builder, *layers->list(), scope, arguments);
+  add_layers(builder, *keys.layers->list(), scope, arguments);
   builder.share(around);
   return scope.previous;
 }

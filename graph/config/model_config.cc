@@ -8,9 +8,11 @@
 
 #include "graph/base/escape.h"
 #include "graph/base/try.h"
+#include "graph/config/config_keys.h"
 #include "graph/config/extent.h"
 #include "graph/config/layer_list.h"
 #include "graph/config/network_builder.h"
+#include "graph/json/read_fields.h"
 #include "graph/json/reader.h"
 
 namespace plimsoll {
@@ -18,25 +20,7 @@ namespace plimsoll {
 namespace config {
 namespace {
 
-constexpr int64_t kVersion = 1;
 constexpr size_t kMostNetworks = 16;
-
-std::vector<std::string> loss_names() {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Loss::kNone); ++i) {
-    names.emplace_back(name(static_cast<Loss>(i)));
-  }
-  return names;
-}
-
-std::vector<std::string> dtype_names() {
-  std::vector<std::string> names;
-  for (int i = 1; i < kDTypeCount; ++i) {
-    const std::string_view name = short_name(static_cast<DType>(i));
-    if (!name.empty()) names.emplace_back(name);
-  }
-  return names;
-}
 
 std::string value_text(const Value& value) {
   if (const Dim* d = std::get_if<Dim>(&value)) return d->text();
@@ -63,16 +47,18 @@ class Reader {
 
   ModelConfig read() {
     ModelConfig config;
-    top_.schema("plimsoll.model-config", kVersion);
-    config.name = top_.required_string("name");
-    top_.optional("parameters");
-    read_meta(config.meta);
-    if (auto blocks = top_.optional_object("blocks")) blocks_ = &blocks->value();
-    if (top_.has("networks")) {
-      read_networks(config);
-      read_schedule(config);
+    const auto keys = read_described<ConfigKeys>(top_);
+    config.name = keys.name;
+    config.meta.description = keys.description;
+    config.meta.sources = keys.sources;
+    if (keys.meta) read_meta(*keys.meta, config.meta);
+    blocks_ = keys.blocks;
+    members_of(blocks_);
+    if (keys.has_networks) {
+      read_networks(keys.networks, config);
+      read_schedule(keys.schedule, config);
     } else {
-      config.networks.push_back(read_network(top_, ""));
+      config.networks.push_back(read_network(keys.network, top_, ""));
       config.schedule.push_back({.network = "", .forward_only = {}, .through = {}});
     }
     config.meta.host_ns = host_ns_;
@@ -83,38 +69,53 @@ class Reader {
   const Binder& binder() const { return binder_; }
 
  private:
-  static constexpr int64_t kLongest = int64_t{1} << 32;
+  // E311 where it is none.
+  std::span<const JsonMember> members_of(const JsonValue* value) {
+    return value ? JsonObject(*value, file_, faults_).members() : std::span<const JsonMember>();
+  }
+  // E311 where it is none.
+  std::span<const JsonValue> list_of(const JsonValue* value, std::string_view key) {
+    const JsonValue::List* list = value ? top_.list_in(*value, key) : nullptr;
+    return list ? std::span<const JsonValue>(*list) : std::span<const JsonValue>();
+  }
+  template <class Keys>
+  Keys read(JsonObject& object) {
+    auto keys = read_described<Keys>(object);
+    object.finish();
+    return keys;
+  }
 
-  void read_meta(Meta& meta) {
-    meta.description = top_.optional_string("description").value_or("");
-    meta.sources = top_.optional_strings("sources");
-    auto object = top_.optional_object("meta");
-    if (!object) return;
-    meta.sample_unit = object->optional_string("unit").value_or("samples");
-    if (const JsonValue* units = object->optional("units_per_sample")) {
-      meta.units_per_sample = extent(*units, "units_per_sample", *object);
+  void read_meta(const MetaKeys& keys, Meta& meta) {
+    JsonObject object = *top_.optional_object("meta");
+    meta.sample_unit = keys.unit;
+    if (keys.units_per_sample)
+      meta.units_per_sample = extent(*keys.units_per_sample, "units_per_sample", object);
+    if (keys.dataset) {
+      meta.dataset = keys.dataset->name;
+      meta.samples_per_epoch = keys.dataset->samples;
     }
-    if (auto dataset = object->optional_object("dataset")) {
-      meta.dataset = dataset->required_string("name");
-      meta.samples_per_epoch = dataset->required_integer("samples", {.low = 1});
-      dataset->finish();
-    }
-    if (auto longest = object->optional_object("longest")) {
-      for (const auto& [name, usual] : parameters_.defaults()) {
-        if (longest->has(name))
-          meta.longest[name] = longest->required_integer(name, {.low = 1, .high = kLongest});
+    for (const auto& [name, longest] : keys.longest) {
+      if (parameters_.defaults().contains(name)) {
+        meta.longest[name] = longest;
+      } else {
+        refuse_longest(*object.value().find("longest"), name);
       }
-      longest->finish();
     }
-    if (auto recipe = object->optional_object("recipe")) {
-      std::vector<std::string> names;
-      for (const OptimizerRow& row : optimizers()) names.emplace_back(row.name);
-      meta.optimizer = find_optimizer(recipe->required_choice("optimizer", names));
-      meta.weight_decay = recipe->optional_bool("weight_decay").value_or(false);
-      meta.optimizer_source = recipe->required_string("source");
-      recipe->finish();
-    }
-    object->finish();
+    if (!keys.recipe) return;
+    meta.optimizer = find_optimizer(keys.recipe->optimizer);
+    meta.weight_decay = keys.recipe->weight_decay;
+    meta.optimizer_source = keys.recipe->source;
+  }
+
+  void refuse_longest(const JsonValue& longest, const std::string& name) {
+    std::vector<std::string> known;
+    for (const auto& [parameter, value] : parameters_.defaults()) known.push_back(parameter);
+    const std::string near = nearest(name, known);
+    top_.fail("E304",
+              fmt::format("\"longest\" has no whole-number parameter \"{}\"", shortened(name)),
+              *longest.find(name),
+              near.empty() ? fmt::format("known are {}", fmt::join(known, ", "))
+                           : fmt::format("did you mean \"{}\"?", near));
   }
 
   Dim extent(const JsonValue& value, std::string_view key, JsonObject& object, int64_t low = 1) {
@@ -122,31 +123,32 @@ class Reader {
                        object);
   }
 
-  void read_inputs(JsonObject& object, NetworkBuilder& builder, Scope& scope) {
-    for (const JsonValue& value : object.required_list("inputs")) {
+  void read_inputs(const JsonValue* inputs, NetworkBuilder& builder, Scope& scope) {
+    for (const JsonValue& value : list_of(inputs, "inputs")) {
       JsonObject input(value, file_, faults_);
-      const std::string name = input.required_string("name");
-      const std::string dtype = input.optional_choice("dtype", dtype_names()).value_or("f32");
+      const auto keys = read<InputKeys>(input);
       Shape shape;
-      for (const JsonValue& d : input.required_list("shape"))
+      for (const JsonValue& d : list_of(keys.shape, "shape"))
         shape.push_back(extent(d, "shape", input, 0));  // infer() refuses what is read and empty
-      input.finish();
       if (shape.size() > 64) input.fail("E804", "has more than 64 extents");
       if (has_error(faults_)) return;
+      const std::string& name = keys.name;
       if (!is_name(name) || name == "previous" || scope.named.count(name)) {
         input.fail("E340",
                    fmt::format("an input cannot be called \"{}\", or not again", shortened(name)));
         return;
       }
-      const TensorId id = builder.add_input(name, *dtype_from_short_name(dtype), std::move(shape));
+      const DType dtype = *dtype_from_short_name(keys.dtype);
+      const TensorId id = builder.add_input(name, dtype, std::move(shape));
       scope.named[name] = {{id}, value.line};
       if (scope.previous.empty()) scope.previous = {id};
     }
   }
 
-  void read_outputs(JsonObject& object, NetworkBuilder& builder, const Scope& scope) {
+  void read_outputs(const NetworkKeys& keys, JsonObject& object, NetworkBuilder& builder,
+                    const Scope& scope) {
     Graph& graph = builder.graph();
-    const std::span<const JsonValue> references = object.optional_list("outputs");
+    const std::span<const JsonValue> references = list_of(keys.outputs, "outputs");
     for (const JsonValue& value : references) {
       if (!value.string()) {
         object.fail(
@@ -162,57 +164,46 @@ class Reader {
     if (graph.outputs.empty()) object.fail("E306", "has no outputs: no inputs, or no layers");
   }
 
-  Loss loss_kind(const std::string& text) const {
-    const auto names = loss_names();
-    const auto at = std::find(names.begin(), names.end(), text);
-    return at == names.end() ? Loss::kNone : static_cast<Loss>(std::distance(names.begin(), at));
+  static Loss loss_kind(std::string_view word) {
+    const auto at = std::ranges::find(loss_words(), word);
+    return at == loss_words().end() ? Loss::kNone : static_cast<Loss>(at - loss_words().begin());
   }
 
-  void read_losses(JsonObject& object, NetworkBuilder& builder, const Scope& scope,
-                   NamedGraph& network) {
-    const JsonValue* loss = object.optional("loss");
-    if (!loss || has_error(faults_)) return;
-    if (!loss->list()) {
-      const auto kind = object.optional_choice("loss", loss_names());
+  void read_losses(const NetworkKeys& keys, JsonObject& object, NetworkBuilder& builder,
+                   const Scope& scope, NamedGraph& network) {
+    if (!keys.loss || has_error(faults_)) return;
+    if (!keys.loss->list()) {
+      const auto kind =
+          object.choice_in(*keys.loss, "loss", {loss_words().begin(), loss_words().end()});
       if (kind) network.losses.push_back({loss_kind(*kind), builder.graph().outputs.front()});
       return;
     }
     std::vector<TensorId> outputs;
-    for (const JsonValue& value : *loss->list()) {
+    for (const JsonValue& value : *keys.loss->list()) {
       JsonObject one(value, file_, faults_);
-      const std::string kind = one.required_choice("type", loss_names());
-      const std::string output = one.required_string("output");
-      const int64_t when = count(one, "when", 0);
-      one.finish();
+      const auto loss = read<LossKeys>(one);
+      const int64_t when = count(loss.when, one, "when", 0);
       if (has_error(faults_)) return;
       if (when == 0) continue;
-      const auto found = builder.resolve(output, scope, value);
+      const auto found = builder.resolve(loss.output, scope, value);
       if (found.empty()) return;
-      network.losses.push_back({loss_kind(kind), found.front()});
+      network.losses.push_back({loss_kind(loss.type), found.front()});
       outputs.push_back(found.front());
     }
-    if (!object.has("outputs") && !outputs.empty()) builder.graph().outputs = std::move(outputs);
+    if (!keys.outputs && !outputs.empty()) builder.graph().outputs = std::move(outputs);
   }
 
-  NamedGraph read_network(JsonObject& object, const std::string& name) {
+  NamedGraph read_network(const NetworkKeys& keys, JsonObject& object, const std::string& name) {
     NamedGraph network;
     network.name = name;
     NetworkBuilder builder(file_, blocks_, environment_, binder_, faults_, warnings_);
     Scope scope;
-    read_inputs(object, builder, scope);
-    const JsonValue* layers = object.required("layers", "[{\"type\": \"linear\", \"out\": 10}]");
-    if (layers && !layers->list()) {
-      object.fail("E311", fmt::format("\"layers\" must be a list, found {}", layers->description()),
-                  *layers);
-    }
-    if (!has_error(faults_)) add_layers(builder, *layers->list(), scope, environment_);
-    if (!has_error(faults_)) read_outputs(object, builder, scope);
-    if (has_error(faults_)) {
-      object.optional("outputs");
-      object.optional("loss");
-      return network;
-    }
-    read_losses(object, builder, scope, network);
+    read_inputs(keys.inputs, builder, scope);
+    const JsonValue::List* layers = keys.layers ? object.list_in(*keys.layers, "layers") : nullptr;
+    if (!has_error(faults_)) add_layers(builder, *layers, scope, environment_);
+    if (!has_error(faults_)) read_outputs(keys, object, builder, scope);
+    if (has_error(faults_)) return network;
+    read_losses(keys, object, builder, scope, network);
     host_ns_ = host_ns_ + builder.host_ns();
     network.graph = std::move(builder.graph());
     keep_defaults(network.graph);
@@ -226,29 +217,30 @@ class Reader {
     }
   }
 
-  void read_networks(ModelConfig& config) {
-    JsonObject networks = top_.required_object("networks");
-    if (!networks.value().members()) return;
-    const JsonValue::Members& members = *networks.value().members();
+  void read_networks(const JsonValue* networks, ModelConfig& config) {
+    const std::span<const JsonMember> members = members_of(networks);
+    if (has_error(faults_)) return;
     if (members.empty() || members.size() > kMostNetworks) {
-      networks.fail("E312", fmt::format("\"networks\" must hold 1 to {} networks, found {}",
-                                        kMostNetworks, members.size()));
+      top_.fail("E312",
+                fmt::format("\"networks\" must hold 1 to {} networks, found {}", kMostNetworks,
+                            members.size()),
+                *networks);
     }
     for (const JsonMember& member : members) {
       if (has_error(faults_)) return;
       if (!is_name(member.key)) {
-        networks.fail("E340", fmt::format("\"{}\" is no name for a network", shortened(member.key)),
-                      member.value);
+        top_.fail("E340", fmt::format("\"{}\" is no name for a network", shortened(member.key)),
+                  member.value);
         return;
       }
       JsonObject object(member.value, file_, faults_);
-      config.networks.push_back(read_network(object, member.key));
+      const auto keys = read<NetworkKeys>(object);
+      config.networks.push_back(read_network(keys, object, member.key));
       config.networks.back().graph.name = member.key;
-      object.finish();
     }
   }
 
-  void read_schedule(ModelConfig& config) {
+  void read_schedule(const JsonValue* schedule, ModelConfig& config) {
     std::vector<std::string> names;
     for (const NamedGraph& network : config.networks) names.push_back(network.name);
     const auto check = [&](const std::vector<std::string>& used, JsonObject& phase) {
@@ -259,28 +251,28 @@ class Reader {
                    near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
       }
     };
-    for (const JsonValue& value : top_.required_list("schedule")) {
+    for (const JsonValue& value : list_of(schedule, "schedule")) {
       JsonObject object(value, file_, faults_);
-      SchedulePhase phase;
-      phase.network = object.required_string("train");
-      phase.forward_only = object.optional_strings("forward_only");
-      phase.through = object.optional_strings("through");
-      phase.gradient_penalty = object.optional_bool("gradient_penalty").value_or(false);
-      phase.passes = count(object, "passes");
-      phase.repeat = count(object, "repeat");
-      object.finish();
+      const auto keys = read<PhaseKeys>(object);
+      const int64_t passes = count(keys.passes, object, "passes");
+      const int64_t repeat = count(keys.repeat, object, "repeat");
       if (has_error(faults_)) return;
-      check({phase.network}, object);
-      check(phase.forward_only, object);
-      check(phase.through, object);
-      config.schedule.push_back(std::move(phase));
+      check({keys.train}, object);
+      check(keys.forward_only, object);
+      check(keys.through, object);
+      config.schedule.push_back({.network = keys.train,
+                                 .forward_only = keys.forward_only,
+                                 .through = keys.through,
+                                 .passes = passes,
+                                 .gradient_penalty = keys.gradient_penalty,
+                                 .repeat = repeat});
     }
     if (config.schedule.empty()) top_.fail("E306", "\"schedule\" needs at least one phase");
   }
 
   // A number of passes or copies: 1 where absent.
-  int64_t count(JsonObject& object, std::string_view key, int64_t least = 1) {
-    const JsonValue* value = object.optional(key);
+  int64_t count(const JsonValue* value, JsonObject& object, std::string_view key,
+                int64_t least = 1) {
     if (!value) return 1;
     const auto number = binder_.integer(extent(*value, key, object, least));
     if (number && *number >= least && *number <= 1'000'000) return *number;

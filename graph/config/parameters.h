@@ -57,5 +57,6 @@ class Parameters {
 
 // Whether a parameter, layer, block or network may be called so.
 bool is_name(std::string_view text);
+inline constexpr std::string_view kNamePattern = "^[A-Za-z0-9_-]{1,128}$";  // the same
 
 }  // namespace plimsoll::config

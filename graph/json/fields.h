@@ -45,6 +45,9 @@ struct FieldNote {
   bool settings = false;  // a text that names settings, to be spelled as its reader writes them
   size_t least = 0;       // elements of a list
   std::string_view pattern{};  // of a text, a regular expression
+  // Of what is kept as it is written: its name among the schema's $defs; one that is missing is
+  // told with the example.
+  std::string_view form{}, example{};
 };
 
 // An enumerator's word is its name(); values_of(), beside it, lists all of them.
@@ -159,6 +162,8 @@ class Fields {
       ends(value.low, value.high);
     } else if constexpr (std::is_same_v<T, JsonValue>) {
       any(value);
+    } else if constexpr (std::is_same_v<T, const JsonValue*>) {
+      written(value);
     } else if constexpr (Enumeration<T>) {
       visit_word(value);
     } else {
@@ -181,6 +186,7 @@ class Fields {
   virtual void fault(const Diagnostic&) {}  // in the member that is read
   virtual void raw(std::string&) {}         // JSON
   virtual void any(JsonValue&) {}
+  virtual void written(const JsonValue*&) {}  // where it is in what is read, by who reads it on
   // Of the words, the one that is there; `word` where there is none.
   virtual std::string_view word(std::string_view word, std::span<const std::string_view>) {
     return word;

@@ -72,6 +72,10 @@ void ReadFields::any(JsonValue& value) {
   if (!is_missing({})) value = *value_;
 }
 
+void ReadFields::written(const JsonValue*& value) {
+  if (!is_missing(note_.example)) value = value_;
+}
+
 std::string_view ReadFields::word(std::string_view word, std::span<const std::string_view> all) {
   if (is_missing(fmt::format("\"{}\"", all.front()))) return word;
   const auto found =

@@ -37,6 +37,7 @@ class ReadFields final : public Fields {
   void fault(const Diagnostic& wrong) override;
   void raw(std::string& json) override;
   void any(JsonValue& value) override;
+  void written(const JsonValue*& value) override;
   std::string_view word(std::string_view word, std::span<const std::string_view> all) override;
   bool begin_form(std::string_view key, bool with_key, bool there) override;
   bool some(bool has) override;

@@ -89,6 +89,10 @@ const std::string* SchemaFields::quoted() {
   return nullptr;
 }
 
+void SchemaFields::written(const JsonValue*&) {
+  if (!note_.form.empty()) out_.key("$ref").string("#/$defs/" + std::string(note_.form));
+}
+
 std::string_view SchemaFields::word(std::string_view word, std::span<const std::string_view> all) {
   words(all);
   return word;

@@ -26,6 +26,7 @@ class SchemaFields final : public Fields {
   void text(std::string&) override;
   const std::string* quoted() override;
   void raw(std::string&) override { type("object"); }
+  void written(const JsonValue*&) override;
   std::string_view word(std::string_view word, std::span<const std::string_view> all) override;
   bool begin_form(std::string_view key, bool with_key, bool there) override;
   void end_forms() override { open_.back().in_form = false; }

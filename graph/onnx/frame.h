@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/onnx/bindings.h"
 #include "graph/onnx/model.h"
 
 namespace plimsoll::onnx {
@@ -19,12 +20,6 @@ struct NameHash {
   size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
 };
 using Scope = std::unordered_map<std::string, TensorId, NameHash, std::equal_to<>>;
-
-// What a function's nodes may refer to: the attributes of the call.
-struct Bindings {
-  Attributes attributes;
-  std::vector<std::pair<std::string, TensorSpec>> tensors;
-};
 
 // A Loop or Scan between two iterations.
 struct LoopState {

@@ -21,27 +21,6 @@ std::string describe(const NodeSpec& node, size_t index) {
   return fmt::format("node {} '{}' ({})", index, shortened(node.name), shortened(node.op));
 }
 
-// A node of a function with the attributes of the call in place of the names the function has for
-// them; nothing where it has none.
-std::optional<NodeSpec> with_bindings(const Frame& frame, const NodeSpec& spec) {
-  if (!frame.bindings || !spec.extras || spec.extras->references.empty()) return std::nullopt;
-  NodeSpec bound{spec.op,         spec.domain, spec.name,
-                 spec.module,     spec.inputs, spec.outputs,
-                 spec.attributes, spec.notes,  std::make_unique<NodeExtras>(*spec.extras)};
-  bound.extras->references.clear();
-  for (const auto& [name, reference] : spec.extras->references) {
-    const auto& entries = frame.bindings->attributes.entries();
-    const auto at = std::lower_bound(
-        entries.begin(), entries.end(), reference,
-        [](const auto& entry, const std::string& key) { return entry.first < key; });
-    if (at != entries.end() && at->first == reference) bound.attributes.set(name, at->second);
-    for (const auto& [key, value] : frame.bindings->tensors) {
-      if (key == reference) bound.extras->tensors.emplace_back(name, value);
-    }
-  }
-  return bound;
-}
-
 }  // namespace
 
 Place Inliner::place(const Frame& frame, const NodeSpec& node) const {
@@ -201,7 +180,7 @@ Result<void> Inliner::declare_constants(Frame& frame) {
     if (node.outputs.size() != 1)
       return error("E247", fmt::format("a Constant of {} outputs", node.outputs.size()),
                    place(frame, node));
-    const auto bound = with_bindings(frame, node);
+    const auto bound = with_bindings(frame.bindings.get(), node);
     const auto value = constant_value(bound ? *bound : node);
     if (!value) return error("E247", "a Constant without a value", place(frame, node));
     value->name = node.outputs.front();
@@ -312,7 +291,7 @@ Result<void> Inliner::plain(Frame& frame, NodeSpec& spec) {
   Node node;
   node.outputs = outputs_of(frame, spec);
   node.inputs = std::move(inputs);
-  auto bound = with_bindings(frame, spec);
+  auto bound = with_bindings(frame.bindings.get(), spec);
   // The main graph is visited once: its strings move.
   NodeSpec* from = bound ? &*bound : &spec;
   const bool once = bound || stack_.size() == 1;
@@ -386,16 +365,8 @@ Result<void> Inliner::call(Frame& frame, const NodeSpec& spec, const FunctionSpe
   for (size_t i = 0; i < formal.size(); ++i) {
     body.scope.emplace(formal[i].name, i < inputs.size() ? inputs[i] : kNoTensor);
   }
-  const auto bound = with_bindings(frame, spec);
-  const NodeSpec& caller = bound ? *bound : spec;
-  Bindings bindings{function.defaults.attributes, {}};
-  for (const auto& [name, value] : caller.attributes.entries())
-    bindings.attributes.set(name, value);
-  if (caller.extras) bindings.tensors = caller.extras->tensors;
-  if (function.defaults.extras) {
-    for (const auto& tensor : function.defaults.extras->tensors) bindings.tensors.push_back(tensor);
-  }
-  body.bindings = std::make_shared<Bindings>(std::move(bindings));
+  const auto bound = with_bindings(frame.bindings.get(), spec);
+  body.bindings = std::make_shared<Bindings>(bindings_of(bound ? *bound : spec, function));
   body.targets = outputs_of(frame, spec);
   return push(std::move(body));
 }

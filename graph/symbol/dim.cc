@@ -129,12 +129,6 @@ struct DimBuilder {
     });
     return make(0, std::move(terms));
   }
-
-  static Dim with_constant(const Dim& a, int64_t constant) {
-    Dim d = a;
-    d.constant_ = constant;
-    return d;
-  }
 };
 
 Dim Dim::symbol(std::string name) {

@@ -8,7 +8,7 @@
 
 #include "estimator/app/report/version.h"
 #include "graph/json/fields.h"
-#include "hwdb/figures.h"
+#include "hwdb/figure_note.h"
 
 namespace plimsoll {
 

@@ -22,7 +22,9 @@
 #include "graph/config/model_config.h"
 #include "graph/json/schema_fields.h"
 #include "hwdb/device.h"
+#include "hwdb/framework.h"
 #include "hwdb/host.h"
+#include "hwdb/link.h"
 #include "hwdb/machine.h"
 
 namespace plimsoll {
@@ -90,6 +92,10 @@ std::vector<DescribedSchema> described() {
        "a multiply-add as two.",
        {any_result<Explanation>("plimsoll.explanation"), describe_any<Explained>,
         describe_any<FigureGap>}},
+      {"framework",
+       "Plimsoll framework: how a framework trains, from a version on, for hwdb/frameworks",
+       "",
+       {describe_framework_file}},
       list_of("frameworks"),
       list_of("gpus"),
       {"host",
@@ -98,6 +104,10 @@ std::vector<DescribedSchema> described() {
        "",
        {describe_host_file}},
       list_of("hosts"),
+      {"link",
+       "Plimsoll link: how GPUs or machines are joined, for hwdb/links",
+       "",
+       {describe_link_file}},
       list_of("links"),
       {"machine",
        "Plimsoll machine: what one card was measured to do, for --machine FILE. "

@@ -1,6 +1,8 @@
 // What the program writes is what its schemas say.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,9 @@
 #include "estimator/app/search/largest_batch.h"
 #include "estimator/app/sweep/read_sweep_plan.h"
 #include "estimator/estimator.h"
+#include "graph/config/model_config.h"
+#include "hwdb/framework.h"
+#include "hwdb/link.h"
 #include "hwdb/measured/reader.h"
 #include "tests/support/requests.h"
 #include "tests/support/schema_fault.h"
@@ -138,6 +143,93 @@ TEST_CASE("device files are as the schema says, which refuses what the reader do
     CHECK(both_refuse(other));
     other[key]["value"] = nullptr;
     CHECK(both_refuse(other));
+  }
+}
+
+namespace {
+
+// Each file of a folder of the database is as the schema says.
+void check_files(const std::string& name, const std::vector<std::string>& ids) {
+  const json schema = json::parse(schema_text(name));
+  for (const std::string& id : ids) {
+    CAPTURE(id);
+    CHECK(schema_fault(schema, json::parse(*test::hwdb().read(name + "s/" + id + ".json"))) == "");
+  }
+}
+
+// Without one of its members, or with another in its place, schema and reader are of one mind.
+template <class Read>
+void check_members(const std::string& name, const std::string& id,
+                   const std::vector<std::string_view>& spared, Read read) {
+  const json schema = json::parse(schema_text(name));
+  const json file = json::parse(*test::hwdb().read(name + "s/" + id + ".json"));
+  const auto check_both = [&](const json& other) {
+    CHECK((schema_fault(schema, other) == "") ==
+          read(other.dump(), name + ".json", id).has_value());
+  };
+  check_both(file);
+  for (const auto& item : file.items()) {
+    const std::string member = item.key();
+    CAPTURE(member);
+    if (std::ranges::find(spared, member) != spared.end()) continue;
+    json other = file;
+    other.erase(member);
+    check_both(other);
+    other[member] = 7;
+    check_both(other);
+    other[member] = item.value();
+    if (!item.value().contains("source")) continue;
+    other[member]["source"] = "";
+    check_both(other);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("files of links and frameworks are as their schemas say, which refuse what readers do") {
+  check_files("link", test::hwdb().link_ids());
+  check_members("link", "nvlink-2", {}, read_link);
+  check_files("framework", test::hwdb().framework_ids());
+  // The reader knows which figures go together.
+  check_members("framework", "pytorch-2",
+                {"host_base", "host_worker", "host_dataset_copies", "batches_per_worker"},
+                read_framework);
+}
+
+TEST_CASE("model configs are as their schema says, which refuses what the reader does") {
+  const json schema = json::parse(schema_text("model-config"));
+  for (const char* name : {"gnmt", "googlenet-multigpu", "dcgan"}) {
+    CAPTURE(name);
+    std::ifstream in(PLIMSOLL_SOURCE_DIR + fmt::format("/graph/builtin/{}.json", name));
+    CHECK(schema_fault(schema, json::parse(in)) == "");
+  }
+  const json sound = json::parse(R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
+      "parameters": {"act": {"one_of": ["relu", "tanh"]}},
+      "inputs": [{"name": "x", "shape": ["batch", 8]}],
+      "layers": [{"name": "fc", "type": "linear", "out": 4}, {"type": "act"}], "loss": "mse"})");
+  const auto both = [&](const json& config, bool taken) {
+    Diagnostics warnings;
+    CHECK(load_model_config(config.dump(), "net.json", {}, warnings).has_value() == taken);
+    CHECK((schema_fault(schema, config) == "") == taken);
+  };
+  both(sound, true);
+  for (const auto& wrong :
+       {std::pair<const char*, json>{"/version", 0},
+        {"/loss", "cross entropy"},
+        {"/inputs/0/dtype", "f33"},
+        {"/inputs/0/shape", 8},
+        {"/layers/0", {{"type", "linear"}}},
+        {"/layers/0/outs", 4},
+        {"/layers/0/when", true},
+        {"/meta", {{"unit", 1}}},
+        {"/meta", {{"recipe", {{"optimizer", "adamm"}, {"source", "a paper"}}}}},
+        {"/meta", {{"dataset", {{"name", "few"}, {"samples", 0}}}}},
+        {"/parameters/act", {{"one_of", json::array({1})}}}}) {
+    const char* const place = wrong.first;
+    CAPTURE(place);
+    json other = sound;
+    other[json::json_pointer(place)] = wrong.second;
+    both(other, false);
   }
 }
 
