@@ -38,10 +38,10 @@ std::string_view assigned(std::string_view line) {
   return {};
 }
 
-// The names that a line assigns: "x", "self.x", "x, mask", "outputs: Output", but no item of a
+// The names that a statement assigns: "x", "self.x", "x, mask", "outputs: Output", but no item of a
 // list.
-std::string names_assigned(std::string_view line) {
-  std::string_view targets = assigned(line);
+std::string names_of_one(std::string_view statement) {
+  std::string_view targets = assigned(statement);
   if (targets.starts_with('(') && targets.ends_with(')'))
     targets = targets.substr(1, targets.size() - 2);
   if (const size_t type = targets.find(": "); type != std::string_view::npos)
@@ -53,6 +53,18 @@ std::string names_assigned(std::string_view line) {
     if (!std::all_of(name.begin(), name.end(), is_in_names)) return {};
     if (!names.empty()) names += ',';
     names += name;
+  }
+  return names;
+}
+
+// Those of a line, of all its statements: "h, c = x, x; g = h" is "h,c,g".
+std::string names_assigned(std::string_view line) {
+  if (line.find_first_of("\"'#") != line.npos) return names_of_one(line);
+  std::string names;
+  while (!line.empty()) {
+    const std::string one = names_of_one(trimmed(take_part(line, ';')));
+    if (!names.empty() && !one.empty()) names += ',';
+    names += one;
   }
   return names;
 }

@@ -37,6 +37,9 @@ TEST_CASE("stack trace: what is assigned is left of an equals sign") {
   CHECK(of_line("a,b=self.split(x, dim=1)") == "net.py:7 a,b");
   CHECK(of_line("x+=self.bias") == "net.py:7 x+=");
   CHECK(of_line("x = x if x.sum() >= 0 else y") == "net.py:7 x");
+  CHECK(of_line("h = self.zeros(x); c = h") == "net.py:7 h,c");
+  CHECK(of_line("i, f = self.f(x); c = f * c; return c") == "net.py:7 i,f,c");
+  CHECK(of_line("self.check(x); y = self.conv(x)") == "net.py:7 y");
   // Near misses: an argument, a comparison, an item, nothing at all.
   CHECK(of_line("index=ids.unsqueeze(-1).expand(b, -1, c),") == "net.py:7");
   CHECK(of_line("mask=self.mask(x))") == "net.py:7");
