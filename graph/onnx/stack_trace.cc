@@ -1,6 +1,7 @@
 #include "graph/onnx/stack_trace.h"
 
 #include <algorithm>
+#include <array>
 
 #include "graph/base/text.h"
 
@@ -88,6 +89,23 @@ std::string place(std::string_view line) {
   return std::string(file) + ":" + std::string(number.substr(0, digits));
 }
 
+// What transformers' models ask for their masks (masking_utils.py, and the name that several of
+// them call by): a trace that lists calls of forward() alone has no line of it.
+constexpr std::array<std::string_view, 7> kMaskMakers = {
+    "create_causal_mask(",
+    "create_bidirectional_mask(",
+    "create_chunked_causal_mask(",
+    "create_sliding_window_causal_mask(",
+    "create_masks_for_generate(",
+    "create_bidirectional_sliding_window_mask(",
+    "mask_function("};
+
+bool asks_for_mask(std::string_view where, std::string_view line) {
+  return where.starts_with("modeling_") &&
+         std::ranges::any_of(kMaskMakers,
+                             [&](std::string_view maker) { return line.find(maker) != line.npos; });
+}
+
 }  // namespace
 
 std::string statements_of(std::string_view stack_trace) {
@@ -106,6 +124,8 @@ std::string statements_of(std::string_view stack_trace) {
     const std::string names = generated ? std::string() : names_assigned(source);
     if (!names.empty()) statements += " " + names + (adds_in_place(source) ? "+=" : "");
     if (open_brackets(source) > 0) statements += "...";
+    if (trimmed(stack_trace).empty() && asks_for_mask(where, source))
+      statements += ";masking_utils.py:1";
   }
   return statements;
 }

@@ -27,7 +27,9 @@ class TurnSearch {
     std::map<NodeId, std::vector<NodeId>> repeated;  // by the first node that reads a weight
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];
+      // A matrix or a filter: layers of one kind share numbers of their code, too.
       if (t.kind != TensorKind::kParameter || !is_float(t.dtype)) continue;
+      if (!t.shape || t.shape->size() < 2) continue;
       if (readers_[id].size() > 1) repeated.emplace(readers_[id].front(), readers_[id]);
     }
     NodeId tried = 0;  // nodes before it have been looked at

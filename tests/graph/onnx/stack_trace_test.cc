@@ -52,5 +52,25 @@ TEST_CASE("stack trace: what is assigned is left of an equals sign") {
   CHECK(of_line("return self.conv(x)") == "net.py:7");
 }
 
+// A trace lists calls of forward() alone, so the library's own function has no line.
+TEST_CASE("stack trace: a mask that transformers' functions make is the library's") {
+  const auto of_model = [](const std::string& file, const std::string& source) {
+    return statements_of("File \"/a/" + file + "\", line 7, in forward\n    " + source);
+  };
+  CHECK(of_model("modeling_llama.py", "causal_mask = create_causal_mask(") ==
+        "modeling_llama.py:7 causal_mask...;masking_utils.py:1");
+  CHECK(of_model("modeling_mistral.py", "causal_mask = mask_function(") ==
+        "modeling_mistral.py:7 causal_mask...;masking_utils.py:1");
+  CHECK(of_model("modeling_qwen3.py", "\"full_attention\": create_causal_mask(**mask_kwargs),") ==
+        "modeling_qwen3.py:7;masking_utils.py:1");
+  // Near misses: a network's own function, and one that is called inside a line of the trace.
+  CHECK(of_model("net.py", "mask = create_causal_mask(x)") == "net.py:7 mask");
+  CHECK(of_model("modeling_net.py", "mask = self.mask(x)") == "modeling_net.py:7 mask");
+  CHECK(statements_of("File \"modeling_bert.py\", line 7, in forward\n"
+                      "    mask = create_bidirectional_mask(\n"
+                      "File \"masking_utils.py\", line 9, in forward\n    return mask") ==
+        "modeling_bert.py:7 mask...;masking_utils.py:9");
+}
+
 }  // namespace
 }  // namespace plimsoll::onnx

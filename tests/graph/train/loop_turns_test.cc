@@ -82,6 +82,11 @@ TEST_CASE("turns: what two calls of one network make is no loop's") {
                    "c") == kNoNode);
   CHECK(held_until("a = MatMul(x, w)\nb = Tanh(a)\nc = MatMul(b, w)\ny = Exp(c)\noutput y\n",
                    "b") == kNoNode);
+  // Layers that share a number of their code have a weight each.
+  CHECK(held_until("const two: f32[] = [2.0]\nparam u: f32[8,8]\n"
+                   "a = MatMul(x, w)\nb = Mul(a, two)\nc = MatMul(b, u)\nd = Mul(c, two)\n"
+                   "y = Exp(d)\noutput y\n",
+                   "b") == kNoNode);
 }
 
 }  // namespace
