@@ -1,6 +1,7 @@
 #include "graph/onnx/stack_trace.h"
 
 #include <algorithm>
+#include <array>
 
 #include "graph/base/text.h"
 
@@ -38,10 +39,10 @@ std::string_view assigned(std::string_view line) {
   return {};
 }
 
-// The names that a line assigns: "x", "self.x", "x, mask", "outputs: Output", but no item of a
+// The names that a statement assigns: "x", "self.x", "x, mask", "outputs: Output", but no item of a
 // list.
-std::string names_assigned(std::string_view line) {
-  std::string_view targets = assigned(line);
+std::string names_of_one(std::string_view statement) {
+  std::string_view targets = assigned(statement);
   if (targets.starts_with('(') && targets.ends_with(')'))
     targets = targets.substr(1, targets.size() - 2);
   if (const size_t type = targets.find(": "); type != std::string_view::npos)
@@ -53,6 +54,18 @@ std::string names_assigned(std::string_view line) {
     if (!std::all_of(name.begin(), name.end(), is_in_names)) return {};
     if (!names.empty()) names += ',';
     names += name;
+  }
+  return names;
+}
+
+// Those of a line, of all its statements: "h, c = x, x; g = h" is "h,c,g".
+std::string names_assigned(std::string_view line) {
+  if (line.find_first_of("\"'#") != line.npos) return names_of_one(line);
+  std::string names;
+  while (!line.empty()) {
+    const std::string one = names_of_one(trimmed(take_part(line, ';')));
+    if (!names.empty() && !one.empty()) names += ',';
+    names += one;
   }
   return names;
 }
@@ -76,6 +89,23 @@ std::string place(std::string_view line) {
   return std::string(file) + ":" + std::string(number.substr(0, digits));
 }
 
+// What transformers' models ask for their masks (masking_utils.py, and the name that several of
+// them call by): a trace that lists calls of forward() alone has no line of it.
+constexpr std::array<std::string_view, 7> kMaskMakers = {
+    "create_causal_mask(",
+    "create_bidirectional_mask(",
+    "create_chunked_causal_mask(",
+    "create_sliding_window_causal_mask(",
+    "create_masks_for_generate(",
+    "create_bidirectional_sliding_window_mask(",
+    "mask_function("};
+
+bool asks_for_mask(std::string_view where, std::string_view line) {
+  return where.starts_with("modeling_") &&
+         std::ranges::any_of(kMaskMakers,
+                             [&](std::string_view maker) { return line.find(maker) != line.npos; });
+}
+
 }  // namespace
 
 std::string statements_of(std::string_view stack_trace) {
@@ -94,6 +124,8 @@ std::string statements_of(std::string_view stack_trace) {
     const std::string names = generated ? std::string() : names_assigned(source);
     if (!names.empty()) statements += " " + names + (adds_in_place(source) ? "+=" : "");
     if (open_brackets(source) > 0) statements += "...";
+    if (trimmed(stack_trace).empty() && asks_for_mask(where, source))
+      statements += ";masking_utils.py:1";
   }
   return statements;
 }

@@ -11,6 +11,7 @@
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
 #include "graph/train/held_names.h"
+#include "graph/train/loop_turns.h"
 #include "graph/train/module_calls.h"
 
 namespace plimsoll {
@@ -51,6 +52,15 @@ struct FirstReader {
   size_t depth = 0;  // of the call whose code read it, or passed it on
 };
 
+// What loops tell of names, where the code's statements tell nothing.
+std::vector<NodeId> turns_beside(const HeldNames& names, const Graph& graph) {
+  std::vector<NodeId> turns = held_by_turns(graph);
+  for (TensorId value = 0; value < turns.size(); ++value) {
+    if (names.until()[value] != kNoNode) turns[value] = kNoNode;
+  }
+  return turns;
+}
+
 // Parts of lists, each with the first node of the call that it was passed to.
 using PartedLists = std::set<std::pair<NodeId, TensorId>>;
 
@@ -60,6 +70,7 @@ class Calls {
         std::vector<NodeId>& last)
       : graph_(graph),
         names_(names),
+        turns_(turns_beside(names, graph)),
         parted_(parted),
         last_(last),
         first_reader_(graph.tensors.size()),
@@ -117,7 +128,7 @@ class Calls {
     const auto* call = returned_by(*maker, producer);
     if (by_call && call && is_decoder(*given, id) && is_encoder(*call, *maker))
       hold(in, static_cast<NodeId>(graph_.nodes.size() - 1));
-    if (names_.tell(in, id)) return;
+    if (names_.tell(in, id) || turns_[in] != kNoNode) return;
     const FirstReader reader{by_call ? given->begin : id, by_call,
                              static_cast<size_t>(maker - open_.begin())};
     FirstReader& first = first_reader_[in];
@@ -175,10 +186,12 @@ class Calls {
     return parts;
   }
 
-  // What names held, where the code's statements tell of them.
+  // What names held, where the code's statements tell of them, or its loops.
   void hold_names() {
-    for (TensorId value = 0; value < names_.until().size(); ++value) {
-      if (names_.until()[value] != kNoNode) hold(value, names_.until()[value]);
+    for (const auto* until : {&names_.until(), &turns_}) {
+      for (TensorId value = 0; value < until->size(); ++value) {
+        if ((*until)[value] != kNoNode) hold(value, (*until)[value]);
+      }
     }
   }
 
@@ -303,6 +316,7 @@ class Calls {
 
   const Graph& graph_;
   const HeldNames& names_;
+  const std::vector<NodeId> turns_;  // held_by_turns(), of what no statement tells
   const PartedLists& parted_;
   std::vector<NodeId>& last_;
   std::vector<FirstReader> first_reader_;
