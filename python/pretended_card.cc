@@ -5,6 +5,7 @@
 //
 // The functions of libc10_cuda and libtorch_cuda that ask are named in the libraries' own tables of
 // what they import (ELF's global offset tables); those entries are turned to the functions below.
+// A build without CUDA asks less; what its operators would ask is in _record_without_cuda.py.
 // Nothing of PyTorch or CUDA is needed to build this: the types that pass are two numbers, and the
 // few members of cudaDeviceProp that are read have lain where they lie since CUDA 11.
 #include <elf.h>
@@ -14,6 +15,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace {
 
@@ -88,8 +90,39 @@ const Answer kAnswers[] = {
     {"_ZN2at4cuda9warp_sizeEv", AS_POINTER(warp_size)},
 };
 
+// What a PyTorch without CUDA asks: which accelerator there is (std::optional<c10::DeviceType>),
+// and its hooks for CUDA (at::CUDAHooksInterface), which all say no here instead of failing.
+struct Accelerator {
+  int8_t device_type;
+  bool there;
+};
+Accelerator accelerator(bool) { return {kCuda, true}; }
+
+// An object of whatever class: each of its functions answers 0.
+constexpr size_t kFunctions = 128;  // more than the classes have that it stands for
+int64_t zero() { return 0; }
+struct Nobody {
+  const void* functions[kFunctions];
+  const void* const* table = functions;
+  Nobody() {
+    for (const void*& function : functions) function = AS_POINTER(zero);
+  }
+};
+const void* nobody() {
+  static const Nobody one;
+  return &one.table;
+}
+
+const Answer kWithoutCuda[] = {
+    {"_ZN2at14getAcceleratorEb", AS_POINTER(accelerator)},               // up to PyTorch 2.8
+    {"_ZN2at11accelerator14getAcceleratorEb", AS_POINTER(accelerator)},  // since
+    {"_ZN2at6detail12getCUDAHooksEv", AS_POINTER(nobody)},
+};
+
+std::span<const Answer> answers = kAnswers;
+
 const void* answer_for(const char* name) {
-  for (const Answer& answer : kAnswers) {
+  for (const Answer& answer : answers) {
     if (std::strcmp(answer.name, name) == 0) return answer.function;
   }
   return nullptr;
@@ -206,10 +239,12 @@ extern "C" int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
 }
 
 // From here on PyTorch sees one card of compute capability `capability` (80: 8.0), of so many
-// multiprocessors and bytes. `cuda`: the runtime's major version that PyTorch was built with.
-// Returns how many calls were turned; 0 where this PyTorch has no CUDA. Not to be taken back: for a
-// process of its own. Call it before autograd's first backward pass.
+// multiprocessors and bytes. `cuda`: the runtime's major version that PyTorch was built with, 0
+// where it was built without. Returns how many calls were turned; 0 where this PyTorch asks in
+// another way. Not to be taken back: for a process of its own. Call it before autograd's first
+// backward pass.
 extern "C" int plimsoll_pretend_card(int capability, int processors, int64_t bytes, int cuda) {
+  if (cuda == 0) answers = kWithoutCuda;
   std::memset(properties, 0, sizeof properties);
   std::strcpy(reinterpret_cast<char*>(properties), "pretended");
   put<int64_t>(kTotalMemory, bytes);
@@ -230,3 +265,6 @@ extern "C" int plimsoll_pretend_card(int capability, int processors, int64_t byt
 
 // The stream that the calling thread's kernels go to; 0 is the usual one.
 extern "C" int64_t plimsoll_current_stream() { return current_stream; }
+
+// An object that says no to whatever it is asked, to stand in PyTorch's table of device guards.
+extern "C" const void* plimsoll_nobody() { return nobody(); }

@@ -73,7 +73,7 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     `step` is what a program does with a batch, as it is: several models and optimizers, autocast, accumulation, hooks.
     What it changes is changed in a process of its own. `inputs` are its arguments, by order or by name, of which only shapes
     are read. `dims` names sizes that may change, by argument and axis; without it the first axis of every tensor is the batch.
-    `capability` is the pretended card's, by which PyTorch chooses its kernels. Needs Linux and the build of PyTorch with CUDA.
+    `capability` is the pretended card's, by which PyTorch chooses its kernels. Needs Linux and PyTorch, built for CUDA or for the CPU.
     With a `world_size`, `step` is called without arguments on rank `rank` of so many, shards its model and returns the step.
     """
     if not 0 <= rank < world_size:
@@ -94,7 +94,7 @@ def why_no_record() -> str:
 
     if not LIBRARY.exists():
         return "it takes the package for Linux"
-    return "" if torch.version.cuda is not None else "it takes the build of PyTorch with CUDA, which pip installs on Linux; a card it does not take"
+    return "it takes PyTorch for CUDA or for the CPU, which pip installs on Linux; a card it does not take" if torch.version.hip else ""
 
 
 def import_all() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 LIBRARY = Path(__file__).with_name("_pretended_card.so")
 MEMORY = 80 << 30   # of the pretended card, for programs that ask
 PROCESSORS = 108    # of an A100
+_held: list[Any] = []  # what goes with the last who holds it
 
 
 class CardError(RuntimeError):
@@ -21,12 +22,15 @@ def pretend(capability: tuple[int, int]) -> None:
     """From here on this process has one card of that compute capability. Not to be taken back: for a child of its own."""
     import torch
 
-    if torch.version.cuda is None:
-        raise CardError("PyTorch is built without CUDA: from_step needs the build that pip installs on Linux; a card it does not need")
     torch.set_num_threads(1)  # a forked child has no threads of its parent's
     _pretend_to_cpp(capability)
     _pretend_to_python(capability)
+    if torch.version.cuda is None:
+        from ._record_without_cuda import choose_as_for_a_card
+
+        choose_as_for_a_card(capability)
     _choose_as_for_a_card()
+    _tell_shapes()
 
 
 def _pretend_to_cpp(capability: tuple[int, int]) -> None:
@@ -42,9 +46,14 @@ def _pretend_to_cpp(capability: tuple[int, int]) -> None:
     started = _threads() > threads
     card = ctypes.CDLL(os.fspath(LIBRARY), mode=ctypes.RTLD_GLOBAL)
     card.plimsoll_pretend_card.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int]
-    major = int(str(torch.version.cuda).split(".")[0])
+    major = int(str(torch.version.cuda or 0).split(".")[0])
     if card.plimsoll_pretend_card(10 * capability[0] + capability[1], PROCESSORS, MEMORY, major) == 0:
         raise CardError(f"PyTorch {torch.__version__} asks CUDA in another way than is known here")
+    if torch.version.cuda is None:
+        from ._record_without_cuda import register_guard
+
+        card.plimsoll_nobody.restype = ctypes.c_void_p
+        register_guard(card.plimsoll_nobody())
     if started:
         return
     core = ctypes.CDLL(os.fspath(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
@@ -145,6 +154,31 @@ def _pretend_to_python(capability: tuple[int, int]) -> None:
     for check in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
         if hasattr(torch.optim.Optimizer, check):
             setattr(torch.optim.Optimizer, check, lambda *_: None)
+
+
+def _tell_shapes() -> None:
+    """Of operators for which this PyTorch has none."""
+    import torch
+
+    library = torch.library.Library("aten", "IMPL")
+    for name, shapes in _shapes().items():
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "Meta"):
+            library.impl(name, shapes, "Meta")
+    _held.append(library)
+
+
+def _shapes() -> dict[str, Any]:
+    """cuDNN's sampler (GridSampler.cpp), and the cell of a GRU, which PyTorch has from 2.15 on (_meta_registrations.py)."""
+    def cell(gates: Any, _: Any, hx: Any, *biases: Any) -> Any:
+        return hx.new_empty(hx.shape), hx.new_empty((len(hx), 5 * hx.size(1)))
+
+    def cell_backward(gradient: Any, workspace: Any, has_bias: bool) -> Any:
+        gates = [workspace.new_empty((len(gradient), 3 * gradient.size(1))) for _ in range(2)]
+        return (*gates, gradient.new_empty(gradient.shape), *(gate.sum(0) if has_bias else None for gate in gates))
+
+    return {"cudnn_grid_sampler": lambda x, grid: x.new_empty((*x.shape[:2], *grid.shape[1:3])),
+            "cudnn_grid_sampler_backward": lambda x, grid, _: (x.new_empty(x.shape), grid.new_empty(grid.shape)),
+            "_thnn_fused_gru_cell": cell, "_thnn_fused_gru_cell_backward": cell_backward}
 
 
 def _choose_as_for_a_card() -> None:

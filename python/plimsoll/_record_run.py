@@ -63,7 +63,8 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     pretend(capability)
     logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # faults are raised
     gc.disable()  # what cycles hold goes at times that are the collector's own
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    # Where PyTorch has no shapes for an operator it would run it on the card: an error that names the operator is better.
+    mode = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
     everything, values = held(), Values()
     leaves = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
     numbers = {id(leaf): leaf.detach().clone() for leaf in leaves if leaf.device.type == "cpu" and leaf.numel() <= SHORT}

@@ -52,8 +52,10 @@ class Values:
                 raise
             if operands and self.known.all_known(operands):
                 return self._known_result(operator, args, kwargs)
-            raise ValueAsked(f"{line_of_caller()}: {operator._schema.name.partition('::')[2]} asks for the values of tensors, "
-                             "which are not there where a step is recorded") from fault
+            name = operator._schema.name.partition("::")[2]
+            if type(fault).__name__ == "UnsupportedOperatorException":
+                raise ValueAsked(f"{line_of_caller()}: of {getattr(fault, 'func', name)} this PyTorch does not say the shapes without running it") from fault
+            raise ValueAsked(f"{line_of_caller()}: {name} asks for the values of tensors, which are not there where a step is recorded") from fault
         self._follow(operator, args, result)
         self.known.follow(operator, args, kwargs, operands, result)
         return result

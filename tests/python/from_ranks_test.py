@@ -1,4 +1,4 @@
-"""from_step(world_size=N): a rank's own sharded code. Needs torch with CUDA, without a card; the figures are those of PyTorch's own code on a
+"""from_step(world_size=N): a rank's own sharded code. Needs torch, without a card; the figures are those of PyTorch's own code on a
 fake process group, followed storage by storage by another program (torch 2.15)."""
 import functools
 import gzip
@@ -14,7 +14,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 if HAS_TORCH:
     import torch
 
-    HAS_TORCH = torch.version.cuda is not None and torch.distributed.is_available()
+    HAS_TORCH = torch.version.hip is None and torch.distributed.is_available()
 HAS_TRANSFORMERS = HAS_TORCH and importlib.util.find_spec("transformers") is not None
 
 
@@ -86,7 +86,7 @@ FIGURES = [("fsdp2", {}, 988672, 8212992, 8), ("fsdp2", {"mixed": True, "keep": 
            ("fsdp1", {}, 1311744, 8204288, 8), ("fsdp1", {"mixed": True, "checkpoint": True}, 1311744, 3867136, 8), ("tp", {}, 2331136, 4491264, 14)]
 
 
-@unittest.skipUnless(HAS_TRANSFORMERS, "no torch with CUDA, or no transformers")
+@unittest.skipUnless(HAS_TRANSFORMERS, "no torch for CUDA or the CPU, or no transformers")
 class OfPrograms(unittest.TestCase):
     def test_allocates_what_pytorch_does(self):
         ids = torch.zeros(2, 64, dtype=torch.long)
@@ -98,7 +98,7 @@ class OfPrograms(unittest.TestCase):
                     self.assertEqual(figures_of(model), (stays + IDS, peak, collectives))
 
 
-@unittest.skipUnless(HAS_TORCH, "no torch with CUDA")
+@unittest.skipUnless(HAS_TORCH, "no torch for CUDA or the CPU")
 class OfRanks(unittest.TestCase):
     def sharded(self, shape, names):
         def program():

@@ -7,16 +7,18 @@ import sys
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
 from unittest import mock
 
 import plimsoll
+from plimsoll import _record_card
 
 HAS_TORCH = all(importlib.util.find_spec(name) for name in ("torch", "onnx", "onnxscript"))
 RECORDS = False
 if HAS_TORCH:
     import torch
 
-    RECORDS = sys.platform == "linux" and torch.version.cuda is not None
+    RECORDS = sys.platform == "linux" and torch.version.hip is None
 
     class Stochastic(torch.nn.Module):
         """As Swin and ConvNeXt do, reads rates of dropout from a tensor."""
@@ -164,7 +166,7 @@ class Graphs(Ways, unittest.TestCase):
         self.assertIsNotNone(caught.exception.__cause__)
 
 
-@unittest.skipUnless(RECORDS, "no torch with CUDA, on Linux")
+@unittest.skipUnless(RECORDS, "no torch for CUDA or the CPU, on Linux")
 class Records(Ways, unittest.TestCase):
     via = "record"
 
@@ -265,11 +267,11 @@ class Records(Ways, unittest.TestCase):
         self.assertEqual(answer(model, batch=6), answer(self.model(net, (torch.randn(2, 4),)), batch=6))
 
     def test_a_build_that_cannot_record(self):
-        with mock.patch.object(torch.version, "cuda", None):
-            with self.assertRaisesRegex(plimsoll.InputError, "it takes the build of PyTorch with CUDA") as caught:
+        with mock.patch.object(_record_card, "LIBRARY", Path("not there")):
+            with self.assertRaisesRegex(plimsoll.InputError, "it takes the package for Linux") as caught:
                 self.model(self.net(), (torch.randn(2, 64),))
             self.assertEqual(caught.exception.code, "E292")
-            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: it takes the build"):
+            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: it takes the package"):
                 model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))
             self.assertGreater(model.estimate(gpu="t4", batch=4, optimizer="adamw").device_bytes, 0)
 

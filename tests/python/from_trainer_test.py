@@ -1,4 +1,4 @@
-"""from_trainer(): its step is the one that a loop by hand has. Needs torch with CUDA, without a card, and the library of each test."""
+"""from_trainer(): its step is the one that a loop by hand has. Needs torch, without a card, and the library of each test."""
 import importlib.util
 import tempfile
 import unittest
@@ -10,7 +10,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 if HAS_TORCH:
     import torch
 
-    HAS_TORCH = torch.version.cuda is not None
+    HAS_TORCH = torch.version.hip is None
 
 
 def has(*names):
@@ -165,7 +165,7 @@ class OfLightning(unittest.TestCase):
         self.assertLess(peak_of(half, batch=100_000), peak_of(plain, batch=100_000))
 
 
-@unittest.skipUnless(HAS_TORCH, "no torch with CUDA")
+@unittest.skipUnless(HAS_TORCH, "no torch for CUDA or the CPU")
 class OfNeither(unittest.TestCase):
     def test_is_refused(self):
         with self.assertRaisesRegex(TypeError, "give from_step its step"):
