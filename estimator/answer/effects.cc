@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "estimator/answer/platform_notes.h"
 #include "estimator/request/check_flags.h"
 #include "estimator/request/platform.h"
 #include "estimator/settings/setting_row.h"
 #include "estimator/settings/tables.h"
+#include "estimator/settings/trainer.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/ops/op_row.h"
@@ -34,6 +36,22 @@ bool recorded_so(const SettingRow& row, const SettingScope& scope) {
     return out.take();
   };
   return text(recorded) == text(scope.request);
+}
+
+// A training program's form of the loss, where the loss is computed in another one.
+std::optional<Diagnostic> other_loss_form(const SettingScope& scope) {
+  const Request& request = scope.request;
+  const Recipe& recipe = scope.model.recipe;
+  constexpr std::string_view kForm = "loss-form";
+  const bool of_program =
+      recipe.loss_form != LossForm::kOperators && request.trainer && !request.given.contains(kForm);
+  if (!of_program || recipe.loss != Loss::kCausalLm || recipe.mode == Mode::kInference)
+    return std::nullopt;
+  const std::string why = why_without_effect(*find_setting(kForm), scope);
+  if (why.empty()) return std::nullopt;
+  return warning(std::string(kWithoutEffect),
+                 fmt::format("the loss of {} is predicted as PyTorch's operators: {}",
+                             request.trainer->program, why));
 }
 
 }  // namespace
@@ -66,6 +84,7 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
                            fmt::format("{}{} has no effect: {}", setting(row.name),
                                        given ? "" : ", a default of this project,", why)));
   }
+  if (auto loss = other_loss_form(scope)) said.push_back(*std::move(loss));
   for (const auto& [name, price] : request.assume) {
     const bool known = find_op("", name) != nullptr;
     if (known)

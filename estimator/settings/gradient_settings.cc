@@ -43,7 +43,7 @@ SettingValue clip_norm() {
 SettingValue trainer() {
   SettingValue value;
   value.type = SettingValue::Type::kWord;
-  value.placeholder = "PROGRAM";
+  value.placeholder = "PROGRAM|FILE";
   value.words = [] {
     std::vector<std::string> names;
     for (const TrainerRow& row : trainers()) names.emplace_back(row.name);
@@ -84,7 +84,8 @@ std::span<const SettingRow> gradient_settings() {
        .also = {trains, "inference has no gradients"}},
       {.name = "trainer",
        .group = kTrainingGroup,
-       .help = "training program whose defaults apply where no setting is given",
+       .help = "training program whose defaults apply where no setting is given, or its file: "
+               "TrainingArguments, peft's, torchtune's, axolotl's, DeepSpeed's, ...",
        .value = trainer(),
        .acts = {trains, "inference trains nothing"}},
   };

@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 5> kForms = {"operators", "fused", "chunk
                                                     "chunked-linear", "fused-linear"};
 
 constexpr std::string_view kNoForms =
-    "only the loss of a language model has forms, and only where one device makes its scores";
+    "only the loss of a language model has forms, and only where each GPU has the whole head: with "
+    "FSDP, ZeRO 1 and 2 or replicas, not with ZeRO 3, tensor parallelism or stages";
 
 // The loss is of next tokens, and the device has the layer that makes their scores.
 bool has_forms(const SettingScope& s) {

@@ -13,6 +13,7 @@
 #include "graph/base/try.h"
 #include "graph/family/config_values.h"
 #include "graph/family/quantization.h"
+#include "graph/family/text_part.h"
 #include "graph/json/read_object.h"
 #include "graph/json/reader.h"
 
@@ -98,6 +99,19 @@ std::string file_of(std::string_view model_type) {
   return found == kFiles.end() ? std::string() : found->second;
 }
 
+constexpr std::string_view kPart = "part", kText = "text";
+
+tl::unexpected<Diagnostics> two_parts(std::string_view model_type, Place place) {
+  return error("E354",
+               fmt::format("is a config of model type \"{}\", of images and text, which no family "
+                           "serves as a whole",
+                           shortened(std::string(model_type))),
+               std::move(place),
+               fmt::format("{} asks for its text model; in Python, the whole: "
+                           "plimsoll.from_torch(lambda: AutoModel.from_config(config), inputs)",
+                           setting_entry("set", kPart, kText)));
+}
+
 tl::unexpected<Diagnostics> unknown_type(std::string_view model_type, Place place) {
   std::vector<std::string> known;
   for (const FamilyRow& row : families()) {
@@ -170,11 +184,37 @@ bool is_transformers_config(const JsonValue& root) {
   return type != nullptr && type->string() != nullptr && root.find("schema") == nullptr;
 }
 
+namespace {
+
+// `part` of a config that has several; the whole of one that has not.
+Result<FamilyModel> load_text_model(const JsonValue& root, std::string_view file_name,
+                                    ConfigOptions options, Diagnostics& warnings) {
+  const Place place{.file = std::string(file_name), .line = root.line, .node = {}};
+  const auto part = text_part(root);
+  if (options.set[std::string(kPart)] != kText || !part)
+    return error("E134",
+                 setting_entry("set", kPart) +
+                     (part ? ": the one part is 'text'" : ": the config has no parts"),
+                 place);
+  options.set.erase(std::string(kPart));
+  if (!is_transformers_config(*part)) return error("E354", "text_config has no model_type", place);
+  warnings.push_back(warning("W355",
+                             "the model of images and its projector are left out: the answer is of "
+                             "the text model, whose sequence holds the images' tokens",
+                             place));
+  return load_family_model(*part, file_name, options, warnings);
+}
+
+}  // namespace
+
 Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view file_name,
                                       const ConfigOptions& options, Diagnostics& warnings) {
   const JsonValue& type = *root.find("model_type");
   const Place place{.file = std::string(file_name), .line = type.line, .node = {}};
+  if (options.set.contains(std::string(kPart)))
+    return load_text_model(root, file_name, options, warnings);
   const std::string file = file_of(*type.string());
+  if (file.empty() && has_vision_tower(root)) return two_parts(*type.string(), place);
   if (file.empty()) return unknown_type(*type.string(), place);
   const auto family = TRY(read_family_file(file));
   const auto common = TRY(read_family_file(kCommonKeys));

@@ -58,7 +58,8 @@ bool is_transformers_config(const JsonValue& root);
 
 // The network that a config describes. E354 a model type that no family serves, with the nearest;
 // E355 a key that nothing reads; E356 a value that the family cannot take; what load_model_config()
-// says of the rest. `options.set` stands before what the config says.
+// says of the rest. `options.set` stands before what the config says; its "part" = "text" asks for
+// the text model of a vision-language model (W355; E134 for another part, or where there are none).
 Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view file_name,
                                       const ConfigOptions& options, Diagnostics& warnings);
 

@@ -30,10 +30,11 @@ constexpr std::string_view kUltralytics =
 // The settings that say what a trainer's file says.
 const std::string& trainer_help() {
   static const std::string kHelp = fmt::format(
-      "it describes how to train, not which model: name the model, and say the same by {} (of one "
-      "GPU), {}, {}, {}, {}, {}, {} or {}",
-      setting("batch"), setting("accumulate"), setting("precision"), setting("optimizer"),
-      setting("checkpoint"), setting("finetune"), setting("gpus"), setting("zero"));
+      "it describes how to train, not which model: name the model, and the file by {}, or say the "
+      "same by {} (of one GPU), {}, {}, {}, {}, {}, {} or {}",
+      setting("trainer", "FILE"), setting("batch"), setting("accumulate"), setting("precision"),
+      setting("optimizer"), setting("checkpoint"), setting("finetune"), setting("gpus"),
+      setting("zero"));
   return kHelp;
 }
 

@@ -71,7 +71,11 @@ bool is_cache(std::string_view name) {
 
 Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network,
                            const parallel::TensorSplit& split) {
-  if (values.head()) return head_loss(m, values, *values.head());
+  if (values.head()) {
+    const Value loss = head_loss(m, values, *values.head());
+    m.tell(&eager::Observer::end_forward);
+    return loss;
+  }
   std::vector<OutputLoss> losses = network.losses;
   if (losses.empty()) {
     for (const TensorId id : network.outputs) {

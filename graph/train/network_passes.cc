@@ -36,7 +36,8 @@ void run_networks(Machine& machine, Forward& forward, const Networks& chain) {
     forward.run(chain[i]->first, chain[i]->last);
     if (i + 1 < chain.size()) feed(forward, *chain[i + 1], outputs_of(forward, *chain[i]));
   }
-  machine.tell(&Observer::end_forward);
+  // A loss that makes scores is inside the outermost module, and ends its forward pass.
+  if (!(forward.head() && machine.grad_enabled())) machine.tell(&Observer::end_forward);
 }
 
 std::vector<Value> run_ahead(Machine& machine, Forward& forward, const Networks& ahead) {

@@ -122,6 +122,31 @@ TEST_CASE("cli: defaults hold in every verb; a plan and flags win over them") {
   CHECK(run_plimsoll({"max-batch", "builtin:mlp", "--max", "8"}, here).status == 0);
 }
 
+TEST_CASE("cli: a training program's file wins over plimsoll.yaml, a flag over the file") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("plimsoll.yaml", "gpu: l4\nbatch: 3\noptimizer: sgd\n");
+  scratch.write("args.json", R"({"per_device_train_batch_size": 5, "optim": "adafactor"})");
+  const RunOptions here = {.folder = scratch.path("")};
+  const Ran file = run_plimsoll({"estimate", kPerceptron, "--trainer", "args.json"}, here);
+  CHECK(file.status == 0);
+  CHECK(says(file, "batch 5, optimizer adafactor of args.json"));
+  CHECK(says(file, "gpu l4 of plimsoll.yaml"));
+  CHECK(!says(file, "optimizer sgd"));
+  const Ran flag = run_plimsoll(
+      {"estimate", kPerceptron, "--trainer", "args.json", "--batch", "7", "--json"}, here);
+  CHECK(says(flag.out, R"("batch": 7)"));
+  CHECK(says(flag.out, R"("optimizer": "adafactor")"));
+  CHECK(says(flag.out, R"("trainer": "hf")"));
+  CHECK(run_plimsoll({"sweep", "no.yaml", "--trainer", "args.json"}, here).status != 0);
+  scratch.write("zero.json", R"({"zero_optimization": {"stage": 2}})");
+  const std::vector<std::string> sharded = {"estimate", kPerceptron, "--trainer", "zero.json"};
+  CHECK(says(run_plimsoll(sharded, here), "--gpus"));  // a warning
+  std::vector<std::string> strict = sharded;
+  strict.emplace_back("--strict");
+  CHECK(run_plimsoll(strict, here).status != 0);
+}
+
 TEST_CASE("cli: a default that its flag does not take is told where it stands") {
   if (skipped()) return;
   const std::vector<std::string> asked = {"estimate", kPerceptron, "--gpu", "l4"};

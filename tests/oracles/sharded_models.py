@@ -4,6 +4,7 @@ without a GPU: fake tensors, a fake process group and streams that are names alo
     python sharded_models.py fsdp2 ../golden/sharded/fsdp2.json
     python sharded_models.py fsdp1 ../golden/sharded/fsdp1.json
     python sharded_models.py tp ../golden/sharded/tp.json
+    python sharded_models.py losses ../golden/sharded/losses.json
 
 A golden has models, each a config of ours beside the module it stands for, and cases of each: ranks, whether weights stay
 gathered for the backward pass, whether what ranks hold alike is parted along the sequence, precision; bytes that stay between steps, the highest number alive in a steady step, with its
@@ -36,6 +37,7 @@ from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInp
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
 import caching_allocator  # noqa: E402
+import loss_forms  # noqa: E402
 from optimizers import OPTIMIZERS  # noqa: E402
 from sharded_networks import MODELS, Decoder  # noqa: E402
 from storage_trace import StorageTrace, added_in_place, peak, rounded  # noqa: E402
@@ -177,6 +179,18 @@ class Sharding:
     def cases(_):
         return cases()
 
+    @staticmethod
+    def wrap(model, case):
+        return model
+
+    @staticmethod
+    def forward(model, inputs, target):
+        return model(*inputs)
+
+    @staticmethod
+    def loss_of(outputs, target):
+        return F.cross_entropy(outputs.flatten(0, -2), target.flatten()) if target is not None else outputs.sum()
+
 
 class Fsdp2(Sharding):
     def shard(self, model, mesh, case):
@@ -205,7 +219,47 @@ class Fsdp1(Sharding):
         return model.no_sync()
 
 
-class TensorParallel:
+class WithLoss(nn.Module):
+    """A decoder that computes its loss, as a library's patch of its forward pass does: what is in no block is the root's."""
+
+    def __init__(self, model, form):
+        super().__init__()
+        self.model, self.form, self.h = model, form, model.h
+
+    def forward(self, tokens, labels):
+        x = self.model.embedding(tokens)
+        for block in self.model.h:
+            x = block(x)
+        return loss_forms.FORMS[self.form](self.model.norm(x), self.model.head, labels)
+
+
+class Losses(Sharding):
+    """FSDP2's and FSDP1's, where the loss is one of loss_forms.py."""
+
+    @staticmethod
+    def cases(name):
+        if name not in ("mlp-decoder", "decoder"):
+            return
+        for version, form, precision in itertools.product((2, 1), ("fused", "chunked", "chunked-linear", "fused-linear"), ("fp32", "bf16", "mixed-bf16")):
+            yield {"version": version, "form": form, "ranks": 4, "keeps_gathered": False, "precision": precision, "optimizer": "adam"}
+
+    @staticmethod
+    def wrap(model, case):
+        return WithLoss(model, case["form"])
+
+    def shard(self, model, mesh, case):
+        return (Fsdp2 if case["version"] == 2 else Fsdp1)().shard(model, mesh, case)
+
+    @staticmethod
+    def forward(model, inputs, target):
+        return model(*inputs, target)
+
+    @staticmethod
+    def loss_of(outputs, target):
+        return outputs
+
+
+class TensorParallel(Sharding):
     """DTensor, as torchtitan lays it out: columns, then rows, of each block; rows of the embedding, columns of the head, whose
     outputs stay apart for the loss (torchtitan/models/llama3/infra/parallelize.py, apply_tp)."""
     loss = staticmethod(loss_parallel)
@@ -264,7 +318,7 @@ def measure(build, library, case, batch):
 
 
 def run(model, x, mesh, library, case):
-    work = pretended_gpu.on_gpu(Workload(model, {"x": x}))
+    work = pretended_gpu.on_gpu(Workload(library.wrap(model, case), {"x": x}))
     with ShardedTrace() as trace:
         model = library.shard(work.model, mesh, case)
         optimizer = OPTIMIZERS[case["optimizer"]](list(model.parameters()), 0)[0]
@@ -276,15 +330,16 @@ def run(model, x, mesh, library, case):
             for number in range(passes):
                 with library.alone(model) if case.get("no_sync") and number < passes - 1 else contextlib.nullcontext():
                     trace.enter_phase("forward")
-                    outputs = model(*work.inputs.values())
+                    outputs = library.forward(model, work.inputs.values(), target)
                     trace.enter_phase("loss")
                     with library.loss():
-                        loss = F.cross_entropy(outputs.flatten(0, -2), target.flatten()) if tokens else outputs.sum()
+                        loss = library.loss_of(outputs, target)
                         trace.enter_phase("backward")
                         loss.backward()
             trace.enter_phase("update")
             optimizer.step()
             del outputs, loss
+            loss_forms.HELD.clear()
             optimizer.zero_grad()
             trace.enter_phase("between")
     events, phases, _ = added_in_place(trace.events, trace.phases, trace.sums)
@@ -325,4 +380,4 @@ def write(path, library):
 if __name__ == "__main__":
     pretend_streams(8)
     torch.Tensor.record_stream = lambda *_: None
-    write(Path(sys.argv[2]), {"fsdp2": Fsdp2, "fsdp1": Fsdp1, "tp": TensorParallel}[sys.argv[1]]())
+    write(Path(sys.argv[2]), {"fsdp2": Fsdp2, "fsdp1": Fsdp1, "tp": TensorParallel, "losses": Losses}[sys.argv[1]]())

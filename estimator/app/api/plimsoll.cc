@@ -14,11 +14,13 @@
 #include "estimator/app/report/json.h"
 #include "estimator/app/report/text.h"
 #include "estimator/app/report/version.h"
+#include "estimator/app/trainer_files/apply_trainer_files.h"
 #include "estimator/estimator.h"
 #include "estimator/settings/given_settings.h"
 #include "graph/base/cancel.h"
 #include "graph/base/escape.h"
 #include "graph/base/try.h"
+#include "graph/json/object.h"
 
 namespace plimsoll::api {
 namespace {
@@ -89,14 +91,20 @@ Result<void> set_flag(GivenSettings& into, const std::string& name, const std::s
   return {};
 }
 
-Result<Request> request_of(const std::string& model, const Flags& flags) {
+// `notes`: of files of training programs.
+Result<Request> request_of(const std::string& model, const Flags& flags, Diagnostics& notes) {
   GivenSettings shared;
   shared.model = model;
   for (const auto& [name, value] : flags) {
     TRY(set_flag(shared, name, value));
   }
+  auto files = TRY(apply_trainer_files(shared));
   auto request = to_request(shared);
   if (!request) return request;
+  notes = cli::as_strict(std::move(files.diagnostics), request->strict);
+  if (has_error(notes)) return tl::make_unexpected(notes);
+  request->defaults = std::move(files.used);
+  request->by_default = std::move(files.names);
   request->minimum = true;
   if (request->model.empty()) return error("E108", "which model? name a file or builtin:NAME");
   if (request->devices.empty())
@@ -118,8 +126,10 @@ void fill(Answer& answer, const Estimate& e) {
 
 Answer answer_to(const std::string& model, const Flags& flags) {
   Answer answer;
-  auto request = request_of(model, flags);
+  Diagnostics of_files;
+  auto request = request_of(model, flags, of_files);
   if (!request) return refusal(std::move(answer), request.error());
+  tell(answer, of_files);
   auto hwdb = Hwdb::open(request->hwdb_directory);
   if (!hwdb) return refusal(std::move(answer), hwdb.error());
   tell(answer, hwdb->own_faults());

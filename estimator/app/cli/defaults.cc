@@ -7,13 +7,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "estimator/app/cli/messages.h"
+#include "estimator/app/cli/open_database.h"
 #include "estimator/app/cli/read_request.h"
+#include "estimator/app/trainer_files/apply_trainer_files.h"
 #include "estimator/settings/json_texts.h"
 #include "graph/base/among.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
+#include "graph/json/object.h"
 #include "graph/json/yaml_reader.h"
 
 namespace plimsoll::cli {
@@ -147,6 +151,12 @@ Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
                                         const std::set<std::string, std::less<>>& left_out) {
   FlagsWithDefaults all{given, {}, {}};
   SharedFlags& flags = all.flags;
+  auto files = TRY(apply_trainer_files(flags, left_out));
+  const Diagnostics diagnostics = as_strict(std::move(files.diagnostics), flags.has("strict"));
+  if (has_error(diagnostics)) return tl::make_unexpected(diagnostics);
+  report(diagnostics);
+  all.used = std::move(files.used);
+  all.names = std::move(files.names);
   TRY(check_environment());
   const auto file = TRY(read_file({}));
   for (const SettingRow& row : settings()) {

@@ -1,6 +1,7 @@
 // Defaults of one's own: PLIMSOLL_PRECISION=amp-bf16 in the environment, or precision: amp-bf16 in
 // ./plimsoll.yaml, for every shared flag of one value and for gpu. A flag wins over the
-// environment, that over the file, that over what is built in.
+// environment, that over the file, that over what is built in. Files of training programs, which a
+// flag names, stand between the two.
 #pragma once
 
 #include <functional>
@@ -17,10 +18,11 @@ struct FlagsWithDefaults {
   std::set<std::string, std::less<>> names;  // of those
 };
 
-// The flags with the defaults found, but for those of names that are `left_out`, which are said
-// otherwise. E3xx for a plimsoll.yaml that cannot be read, E304 for a key that is no such flag,
-// E311 for one without a value or with several, E6xx for a file that cannot be opened; E101 for a
-// variable PLIMSOLL_* that is no such flag's.
+// The flags with the defaults found, and with the settings of files of training programs, but for
+// those of names that are `left_out`, which are said otherwise. E3xx for a plimsoll.yaml that
+// cannot be read, E304 for a key that is no such flag, E311 for one without a value or with
+// several, E6xx for a file that cannot be opened; E101 for a variable PLIMSOLL_* that is no such
+// flag's.
 Result<FlagsWithDefaults> with_defaults(const SharedFlags& flags,
                                         const std::set<std::string, std::less<>>& left_out = {});
 // As to_request(), of them; Request::defaults names those that were used.

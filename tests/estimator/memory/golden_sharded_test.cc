@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-// `library`: "fsdp1", "fsdp2" or "tp".
+// `library`: "fsdp1", "fsdp2", "tp", or "losses", of either version of FSDP.
 Request sharded_request(const nlohmann::json& one, const std::string& library,
                         const std::string& model, bool tokens) {
   GivenSettings given;
@@ -28,27 +28,31 @@ Request sharded_request(const nlohmann::json& one, const std::string& library,
     if (one["sequence_parallel"]) add("sequence-parallel", "");
   } else {
     add("fsdp", ranks);
-    add("fsdp-version", library == "fsdp1" ? "1" : "2");
+    add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
     if (one["keeps_gathered"]) add("zero", "2");
   }
   add("precision", one["precision"]);
   add("optimizer", one["optimizer"]);
   if (one.contains("accumulate")) add("accumulate", std::to_string(one["accumulate"].get<int>()));
   if (one.value("no_sync", false)) add("no-sync", "");
-  add("loss", tokens ? "cross_entropy" : "sum");
+  add("loss", one.contains("form") ? "causal_lm" : tokens ? "cross_entropy" : "sum");
+  if (one.contains("form")) add("loss-form", one["form"]);
   auto request = to_request(given);
   REQUIRE(request);
   return *request;
 }
 
 std::string sharded_case(const std::string& model, const nlohmann::json& one) {
-  return fmt::format("{} {} {} {} {}{}{}{}{}", model,
+  const std::string form = one.contains("form") ? fmt::format(" {} {}", one["version"].get<int>(),
+                                                              one["form"].get<std::string>())
+                                                : "";
+  return fmt::format("{} {} {} {} {}{}{}{}{}{}", model,
                      one.contains("sequence_parallel") ? "tp" : "fsdp", one["ranks"].get<int>(),
                      one["precision"].get<std::string>(), one["optimizer"].get<std::string>(),
                      one.value("keeps_gathered", false) ? " gathered" : "",
                      one.value("sequence_parallel", false) ? " sequence" : "",
                      one.contains("accumulate") ? " accumulated" : "",
-                     one.value("no_sync", false) ? " no_sync" : "");
+                     one.value("no_sync", false) ? " no_sync" : "", form);
 }
 
 struct ShardedErrors {
@@ -99,6 +103,14 @@ TEST_CASE("a rank of FSDP1 keeps and takes what PyTorch's own does") {
   CHECK(compared.stays.count() == 48);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("fsdp1 peak", compared.peak);
+}
+
+TEST_CASE(
+    "a rank of FSDP whose loss makes scores of parts keeps and takes what PyTorch's own does") {
+  const ShardedErrors compared = sharded_errors("losses");
+  CHECK(compared.stays.count() == 48);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded losses peak", compared.peak);
 }
 
 TEST_CASE("a rank of tensor parallelism keeps and takes what DTensor's does") {

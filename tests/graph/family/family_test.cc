@@ -122,4 +122,61 @@ TEST_CASE("families serve each model type once") {
   }
 }
 
+namespace {
+
+int64_t parameter_count(const FamilyModel& model) {
+  int64_t sum = 0;
+  for (const Tensor& t : model.config.networks.front().graph.tensors) {
+    if (t.kind == TensorKind::kParameter && t.origin == Origin::kAuthored && !t.buffer &&
+        is_float(t.dtype))
+      sum += elements(*t.shape).constant().value_or(0);
+  }
+  return sum;
+}
+
+}  // namespace
+
+// The counts are those of transformers 5.24 on its meta device, without vision tower and projector.
+TEST_CASE("vision-language models: the text model is asked for, and has transformers' parameters") {
+  struct Case {
+    const char* config;
+    int64_t parameters;
+    const char* family;
+  };
+  const Case cases[] = {
+      {R"({"model_type": "llava", "torch_dtype": "float16", "image_token_index": 32000,
+           "text_config": {"model_type": "llama", "max_position_embeddings": 4096,
+                           "vocab_size": 32064},
+           "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024}})",
+       6738939904, "llama"},
+      {R"({"model_type": "gemma3", "torch_dtype": "float16",
+           "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+                           "intermediate_size": 10240, "sliding_window": 1024},
+           "vision_config": {"model_type": "siglip_vision_model"}})",
+       3880263168, "gemma3_text"},
+      {R"({"model_type": "qwen2_5_vl", "torch_dtype": "float16", "hidden_size": 3584,
+           "intermediate_size": 18944, "num_attention_heads": 28, "num_hidden_layers": 28,
+           "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": false,
+           "vision_start_token_id": 1, "vision_config": {"depth": 32}})",
+       7615616512, "qwen2"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.config);
+    CHECK(code(c.config) == "E354");
+    const auto model = load(c.config, {{"part", "text"}});
+    REQUIRE(model);
+    CHECK(model->family == c.family);
+    CHECK(parameter_count(*model) == c.parameters);
+    CHECK(model->dtype == DType::kFloat16);
+    CHECK(load(c.config, {{"part", "text"}, {"layers", "1"}}));
+    CHECK_FALSE(load(c.config, {{"part", "vision"}}));
+  }
+  CHECK_FALSE(load(llama(), {{"part", "text"}}));
+  CHECK_FALSE(load(R"({"model_type": "a", "vision_config": {}, "text_config": {"vocab_size": 1}})",
+                   {{"part", "text"}}));
+  CHECK_FALSE(load(R"({"model_type": "a", "vision_config": {},
+                       "text_config": {"model_type": "mllama_text_model"}})",
+                   {{"part", "text"}}));
+}
+
 }  // namespace plimsoll

@@ -1,0 +1,185 @@
+#include "estimator/app/trainer_files/apply_trainer_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "estimator/app/trainer_files/trainer_file.h"
+#include "estimator/settings/trainer.h"
+#include "graph/base/escape.h"
+#include "graph/base/folder.h"
+#include "graph/base/setting.h"
+#include "graph/base/text.h"
+#include "graph/base/try.h"
+#include "graph/family/family.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kTrainerSetting = "trainer";
+
+// What `trainer` is given: names of programs, and paths.
+struct Named {
+  std::vector<std::string> files;
+  std::string trainer;  // the last program's name
+};
+
+// A word that is neither a program nor a file stays, for the setting's reader to refuse.
+Named named_by(const GivenSettings& given) {
+  Named named;
+  const std::string* const text = given.value(kTrainerSetting);
+  if (!text) return named;
+  for (const std::string_view part : split(*text, ',')) {
+    const std::string word(trimmed(part));
+    const bool path = word.find_first_of("./") != word.npos || path_exists(word);
+    if (!find_trainer(word) && path) {
+      named.files.push_back(word);
+    } else {
+      named.trainer = word;
+    }
+  }
+  return named;
+}
+
+// A model by the name that a file has for it: what ships, else a path.
+std::string shipped_or_path(const std::string& name) {
+  const std::vector<std::string> shipped = published_models();
+  if (std::ranges::find(shipped, name) != shipped.end()) return "hf:" + name;
+  const bool path = path_exists(name) || name.find_first_of("./~") == 0;
+  const bool prefixed = name.starts_with("hf:") || name.starts_with("builtin:");
+  return path || prefixed || name.empty() ? name : "hf:" + name;
+}
+
+std::string full_name(const TrainerSettings::One& one) {
+  return one.entry.empty() ? std::string(one.row->name)
+                           : fmt::format("{}.{}", one.row->name, one.entry);
+}
+
+class Taker {
+ public:
+  Taker(GivenSettings& given, const std::set<std::string, std::less<>>& left_out)
+      : given_(given), left_out_(left_out) {}
+
+  Result<void> take(const std::string& path) {
+    const auto file =
+        TRY(read_trainer_file(path, [&](std::string_view name) { return is_given(name); }));
+    if (trainer_.empty()) trainer_ = file.program->trainer;
+    std::string sets;
+    for (const TrainerSettings::One& one : file.settings.all()) {
+      TRY(add(one, path));
+      sets += fmt::format("{}{}", sets.empty() ? "" : ", ",
+                          one.entry.empty() ? one.row->name : one.entry);
+      if (!one.text.empty()) sets += " " + shortened(one.text, kQuotedColumns);
+    }
+    if (!sets.empty())
+      applied_.used += fmt::format("{}{} of {}", applied_.used.empty() ? "" : ", ", sets,
+                                   shortened(path, kQuotedColumns));
+    std::ranges::copy(file.warnings, std::back_inserter(applied_.diagnostics));
+    add_notes(file, path);
+    if (model_.empty()) model_ = file.settings.model;
+    return {};
+  }
+
+  const std::string& model() const { return model_; }
+  const std::string& trainer() const { return trainer_; }
+
+  AppliedTrainerFiles finish() {
+    for (const auto& [one, path] : added_) {
+      const std::string text = one.entry.empty() ? one.text : one.entry + "=" + one.text;
+      given_.add(*one.row, text);
+      applied_.names.emplace(one.row->name);
+    }
+    return std::move(applied_);
+  }
+
+ private:
+  // A flag, or a parameter of a plan.
+  bool is_given(std::string_view name) const {
+    const size_t dot = std::min(name.find('.'), name.size());
+    const std::string_view setting = name.substr(0, dot);
+    const std::string_view entry = name.substr(std::min(dot + 1, name.size()));
+    if (left_out_.contains(std::string(entry.empty() ? setting : entry))) return true;
+    if (entry.empty()) return given_.has(setting);
+    return std::ranges::any_of(given_.values(setting), [&](const std::string& text) {
+      return text.starts_with(fmt::format("{}=", entry));
+    });
+  }
+
+  Result<void> add(const TrainerSettings::One& one, const std::string& path) {
+    const std::string name = full_name(one);
+    if (is_given(name)) return {};  // by a flag, where the file's program composed it
+    const auto before = std::ranges::find_if(
+        added_, [&](const auto& other) { return full_name(other.first) == name; });
+    if (before == added_.end()) {
+      added_.emplace_back(one, path);
+    } else if (before->first.text != one.text) {
+      return error("E114",
+                   fmt::format("{} is {} by {} of {}, and {} by {}", setting(one.row->name),
+                               shortened(before->first.text, kQuotedColumns), before->first.key,
+                               shortened(before->second, kQuotedColumns),
+                               shortened(one.text, kQuotedColumns), one.key),
+                   {path, 0, 0, {}});
+    }
+    return {};
+  }
+
+  // What nothing reads, in one line.
+  void add_notes(const TrainerFile& file, const std::string& path) {
+    constexpr size_t kShown = 12;
+    std::string text;
+    for (size_t i = 0; i < std::min(kShown, file.unused.size()); ++i)
+      text += (i == 0 ? "" : ", ") + shortened(file.unused[i], kQuotedColumns);
+    const size_t rest = file.unused.size() - std::min(kShown, file.unused.size());
+    if (rest > 0) text += fmt::format(" and {} others", rest);
+    if (!text.empty())
+      applied_.diagnostics.push_back(note(
+          "N535", fmt::format("{}: not read: {}", file.program->name, text), {path, 0, 0, {}}));
+    for (const std::string& text_of_note : file.settings.notes())
+      applied_.diagnostics.push_back(note("N535", text_of_note, {path, 0, 0, {}}));
+  }
+
+  GivenSettings& given_;
+  const std::set<std::string, std::less<>>& left_out_;
+  std::vector<std::pair<TrainerSettings::One, std::string>> added_;
+  std::string model_, trainer_;
+  AppliedTrainerFiles applied_;
+};
+
+// What is sharded, over a number of GPUs that nobody has given.
+void warn_of_gpus(const GivenSettings& given, AppliedTrainerFiles& applied) {
+  const bool shards = applied.names.contains("fsdp") || applied.names.contains("zero");
+  const bool counted = given.has("gpus") || given.has("parallel");
+  if (shards && !counted)
+    applied.diagnostics.push_back(warning(
+        "W534", fmt::format("the file shares what is trained over GPUs and does not say how many: "
+                            "one is assumed; {} changes it",
+                            setting("gpus", "8"))));
+}
+
+}  // namespace
+
+Result<AppliedTrainerFiles> apply_trainer_files(
+    GivenSettings& given, const std::set<std::string, std::less<>>& left_out) {
+  Named named = named_by(given);
+  const TrainerProgram* const of_model = program_of_file(given.model, {});
+  if (named.files.empty() && !of_model) return AppliedTrainerFiles{};
+  Taker taker(given, left_out);
+  // A file in the model's place that names no model is refused by who loads it, with what it is.
+  if (of_model) {
+    const auto file = read_trainer_file(given.model, [](std::string_view) { return true; });
+    if (file && file->settings.model.empty() && named.files.empty()) return AppliedTrainerFiles{};
+    named.files.push_back(given.model);
+  }
+  for (const std::string& path : named.files) TRY(taker.take(path));
+  if (of_model || given.model.empty()) given.model = shipped_or_path(taker.model());
+  const std::string trainer = named.trainer.empty() ? taker.trainer() : named.trainer;
+  given.erase(kTrainerSetting);
+  if (!trainer.empty()) given.add(*find_setting(kTrainerSetting), trainer);
+  AppliedTrainerFiles applied = taker.finish();
+  warn_of_gpus(given, applied);
+  return applied;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,53 @@
+// DeepSpeed's JSON. "auto" is what transformers fills in from its own arguments
+// (transformers/integrations/deepspeed.py).
+#include "estimator/app/trainer_files/shared_words.h"
+#include "estimator/app/trainer_files/trainer_program.h"
+
+namespace plimsoll {
+namespace {
+
+using Use = TrainerKey::Use;
+using Others = TrainerKey::Others;
+
+constexpr TrainerWord kDeepSpeedStages[] = {{"0", ""}, {"auto", ""}};
+constexpr TrainerWord kDeepSpeedBf16[] = {{"true", "mixed-bf16"}, {"false", ""}, {"auto", ""}};
+constexpr TrainerWord kDeepSpeedFp16[] = {{"true", "mixed-fp16"}, {"false", ""}, {"auto", ""}};
+// deepspeed/runtime/engine.py, _configure_basic_optimizer(): FusedAdam, one kernel an update.
+constexpr TrainerWord kDeepSpeedTypes[] = {{"adam", "adamw-fused"}, {"adamw", "adamw-fused"},
+                                           {"lion", "lion"},        {"lamb", "lamb"},
+                                           {"sgd", "sgd"},          {"muon", "muon"}};
+constexpr TrainerWord kDeepSpeedHost[] = {{"cpu", ""}, {"nvme", ""}};
+
+constexpr TrainerKey kDeepSpeedKeys[] = {
+    {"train_micro_batch_size_per_gpu", "batch", kUnlessAuto, Use::kSets, Others::kAsWritten},
+    {"gradient_accumulation_steps", "accumulate", kUnlessAuto, Use::kSets, Others::kAsWritten},
+    {"gradient_clipping", "clip-grad-norm", kUnlessAuto, Use::kSets, Others::kAsWritten},
+    {"zero_optimization.stage", "zero", kDeepSpeedStages, Use::kSets, Others::kAsWritten},
+    {"zero_optimization.offload_optimizer.device", kOffloaded, kDeepSpeedHost, Use::kUnmodelled},
+    {"zero_optimization.offload_param.device", kOffloaded, kDeepSpeedHost, Use::kUnmodelled},
+    {"zero_optimization.cpu_offload", kOffloaded, {}, Use::kUnmodelled},
+    {"zero_optimization.zero_hpz_partition_size",
+     "a second copy of weights in each machine",
+     {},
+     Use::kComposed},
+    {"bf16.enabled", "precision", kDeepSpeedBf16},
+    {"fp16.enabled", "precision", kDeepSpeedFp16, Use::kElse},
+    {"optimizer.type", "optimizer", kDeepSpeedTypes},
+    {"tensor_parallel.autotp_size", "tp", kUnlessZero, Use::kSets, Others::kAsWritten},
+};
+
+constexpr std::string_view kDeepSpeedMarks[] = {
+    "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
+    "zero_allow_untested_optimizer"};
+
+}  // namespace
+
+TrainerProgram deepspeed_program() {
+  return {"DeepSpeed's config",
+          "",
+          kDeepSpeedMarks,
+          {kDeepSpeedKeys},
+          "deepspeed 0.18, runtime/config.py and zero/config.py; deepspeed.ai/docs/config-json"};
+}
+
+}  // namespace plimsoll

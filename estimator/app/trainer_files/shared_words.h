@@ -1,0 +1,101 @@
+// Words and keys that several training programs share.
+#pragma once
+
+#include "estimator/app/trainer_files/trainer_program.h"
+
+namespace plimsoll {
+
+inline constexpr TrainerWord kUnlessZero[] = {{"0", ""}};
+inline constexpr TrainerWord kUnlessAuto[] = {{"auto", ""}};
+inline constexpr TrainerWord kBlocks[] = {{"true", "blocks"}, {"false", "none"}};
+inline constexpr TrainerWord kLora[] = {{"true", "lora"}, {"false", ""}};
+inline constexpr TrainerWord kQlora[] = {{"true", "qlora"}, {"false", ""}};
+inline constexpr TrainerWord kInt8[] = {{"true", "int8"}, {"false", ""}};
+inline constexpr TrainerWord kAmpBf16[] = {{"true", "amp-bf16"}, {"false", ""}, {"auto", ""}};
+inline constexpr TrainerWord kAmpFp16[] = {{"true", "amp-fp16"}, {"false", ""}, {"auto", ""}};
+inline constexpr TrainerWord kTf32[] = {{"true", "tf32"}, {"false", ""}};
+inline constexpr TrainerWord kFusedLinear[] = {{"true", "fused-linear"}, {"false", ""}};
+inline constexpr TrainerWord kDtypes[] = {{"bfloat16", "bf16"}, {"bf16", "bf16"},
+                                          {"float16", "fp16"},  {"fp16", "fp16"},
+                                          {"float32", ""},      {"auto", ""}};
+inline constexpr TrainerWord kAttentions[] = {
+    {"eager", "eager"},
+    {"sdpa", "sdpa"},
+    {"flash_attention_2", "flash"},
+    {"flash_attention_3", "flash"},
+    {"kernels-community/flash-attn2", "flash"},
+    {"kernels-community/flash-attn3", "flash"},
+};
+inline constexpr TrainerWord kGraphs[] = {{"reduce-overhead", "on"}, {"max-autotune", "on"}};
+
+// transformers 5.24, training_args.py, OptimizerNames, and those of axolotl
+// (axolotl/utils/schemas/enums.py, CustomSupportedOptimizers): those that an optimizer here is.
+inline constexpr TrainerWord kOptimizers[] = {
+    {"adamw_torch", "adamw"},
+    {"adamw_torch_fused", "adamw-fused"},
+    {"adamw_apex_fused", "adamw-fused"},
+    {"adamw_hf", "adamw-loop"},
+    {"adamw_torch_8bit", "adam8bit"},
+    {"adamw_bnb_8bit", "adam8bit"},
+    {"adamw_8bit", "adam8bit"},
+    {"ao_adamw_8bit", "adam8bit"},
+    {"paged_adamw_8bit", "adam8bit"},
+    {"paged_adamw_32bit", "adamw-fused"},
+    {"paged_adamw", "adamw-fused"},
+    {"adafactor", "adafactor"},
+    {"sgd", "sgd"},
+    {"adagrad", "adagrad"},
+    {"rmsprop", "rmsprop"},
+    {"lion_32bit", "lion"},
+    {"paged_lion_32bit", "lion"},
+    {"muon", "muon"},
+};
+// bitsandbytes' GlobalPageManager: states are in memory that the driver moves between GPU and host.
+inline constexpr TrainerWord kPagedOptimizers[] = {{"paged_adamw_8bit", ""},
+                                                   {"paged_adamw_32bit", ""},
+                                                   {"paged_adamw", ""},
+                                                   {"paged_lion_32bit", ""}};
+inline constexpr std::string_view kPaged =
+    "optimizer states that move to the host's memory when the GPU's is full; they are counted on "
+    "the GPU";
+inline constexpr std::string_view kOffloaded =
+    "weights or states in the host's memory; they are counted on the GPU";
+inline constexpr std::string_view kOffloadedActivations =
+    "feature maps in the host's memory; they are counted on the GPU";
+
+// FSDP in the words of accelerate (utils/dataclasses.py, FullyShardedDataParallelPlugin; its config
+// writes each with "fsdp_" in front) and transformers (training_args.py, fsdp_config).
+inline constexpr TrainerWord kShards[] = {{"true", "all"},
+                                          {"full_shard", "all"},
+                                          {"shard_grad_op", "all"},
+                                          {"hybrid_shard", "all"},
+                                          {"hybrid_shard_zero2", "all"},
+                                          {"no_shard", ""},
+                                          {"auto_wrap", ""},
+                                          {"offload", ""},
+                                          {"false", ""}};
+inline constexpr TrainerWord kKeepsWeights[] = {{"shard_grad_op", "2"},
+                                                {"hybrid_shard_zero2", "2"},
+                                                {"false", "2"},  // reshard_after_forward
+                                                {"2", "2"},      // enumerators of FSDP1's
+                                                {"5", "2"}};
+inline constexpr TrainerWord kShardsInMachines[] = {
+    {"hybrid_shard", ""}, {"hybrid_shard_zero2", ""}, {"4", ""}, {"5", ""}};
+inline constexpr TrainerWord kOffload[] = {{"offload", ""}};
+inline constexpr std::string_view kCopies =
+    "a copy of what is sharded in each machine; its number of GPUs is 'zero-group'";
+
+inline constexpr TrainerKey kFsdpKeys[] = {
+    {"fsdp_config.version", "fsdp-version"},
+    {"fsdp_config.reshard_after_forward", "zero", kKeepsWeights, TrainerKey::Use::kElse,
+     TrainerKey::Others::kSilent},
+    {"fsdp_config.sharding_strategy", "zero", kKeepsWeights, TrainerKey::Use::kElse,
+     TrainerKey::Others::kSilent},
+    {"fsdp_config.sharding_strategy", kCopies, kShardsInMachines, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.reshard_after_forward", kCopies, kShardsInMachines, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.offload_params", kOffloaded, {}, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.cpu_offload", kOffloaded, {}, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.activation_checkpointing", "checkpoint", kBlocks, TrainerKey::Use::kElse},
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,140 @@
+// Files of training programs among flags: who wins, and what is said.
+#include "estimator/app/trainer_files/apply_trainer_files.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/support/scratch.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kArguments =
+    R"({"per_device_train_batch_size": 4, "optim": "adafactor", "max_seq_length": 256})";
+
+GivenSettings asked_with(const std::string& model, const std::string& trainer) {
+  GivenSettings given;
+  given.model = model;
+  if (!trainer.empty()) given.add(*find_setting("trainer"), trainer);
+  return given;
+}
+
+std::string value_in(const GivenSettings& given, std::string_view name) {
+  const std::string* const text = given.value(name);
+  return text ? *text : "";
+}
+
+}  // namespace
+
+TEST_CASE("a file's settings hold where none is given, and its program's name stays") {
+  const test::Scratch scratch;
+  GivenSettings given = asked_with("builtin:gpt2", scratch.write("args.json", kArguments));
+  const auto applied = apply_trainer_files(given);
+  REQUIRE(applied);
+  CHECK(value_in(given, "batch") == "4");
+  CHECK(value_in(given, "optimizer") == "adafactor");
+  CHECK(value_in(given, "dim") == "sequence=256");
+  CHECK(value_in(given, "trainer") == "trl");
+  CHECK(applied->names == std::set<std::string, std::less<>>{"batch", "optimizer", "dim"});
+  CHECK(applied->used.find("batch 4, sequence 256, optimizer adafactor of ") == 0);
+  const auto request = to_request(given);
+  REQUIRE(request);
+  CHECK(request->batch == 4);
+  CHECK(request->recipe.clip_grad_norm == 1);  // the program's default
+}
+
+TEST_CASE("a flag wins over the file, also where the file's value is no good; so does a plan") {
+  const test::Scratch scratch;
+  const std::string path = scratch.write(
+      "args.json",
+      R"({"per_device_train_batch_size": "many", "optim": "lomo", "max_length": 256})");
+  GivenSettings given = asked_with("builtin:gpt2", path);
+  given.add(*find_setting("batch"), "2");
+  given.add(*find_setting("dim"), "sequence=64");
+  const auto applied = apply_trainer_files(given, {"optimizer"});
+  REQUIRE(applied);
+  CHECK(value_in(given, "batch") == "2");
+  CHECK(given.values("dim") == std::vector<std::string>{"sequence=64"});
+  CHECK_FALSE(given.has("optimizer"));
+  CHECK(applied->used.empty());
+}
+
+TEST_CASE("several files: what one lacks the other says; two values exclude each other") {
+  const test::Scratch scratch;
+  const std::string arguments = scratch.write("args.json", kArguments);
+  const std::string adapters = scratch.write("adapter_config.json", R"({"peft_type": "LORA",
+    "r": 4, "base_model_name_or_path": "meta-llama/Llama-3.2-1B"})");
+  GivenSettings given = asked_with("", arguments + "," + adapters);
+  REQUIRE(apply_trainer_files(given));
+  CHECK(given.model == "hf:meta-llama/Llama-3.2-1B");
+  CHECK(value_in(given, "finetune") == "lora");
+  CHECK(value_in(given, "lora-rank") == "4");
+  const std::string other = scratch.write("other.json", R"({"train_micro_batch_size_per_gpu": 8})");
+  GivenSettings twice = asked_with("builtin:gpt2", arguments + "," + other);
+  const auto refused = apply_trainer_files(twice);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().front().code == "E114");
+  GivenSettings named = asked_with("builtin:gpt2", "torchtune," + arguments);
+  REQUIRE(apply_trainer_files(named));
+  CHECK(value_in(named, "trainer") == "torchtune");
+}
+
+TEST_CASE("a file that names its model is one; a model's config is none") {
+  const test::Scratch scratch;
+  GivenSettings given =
+      asked_with(scratch.write("a.yaml", "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 2\n"), "");
+  REQUIRE(apply_trainer_files(given));
+  CHECK(given.model == "hf:Qwen/Qwen3-8B");
+  CHECK(value_in(given, "batch") == "2");
+  CHECK(value_in(given, "trainer") == "hf");
+  GivenSettings unknown = asked_with(scratch.write("b.yaml", "base_model: me/mine\n"), "");
+  REQUIRE(apply_trainer_files(unknown));
+  CHECK(unknown.model == "hf:me/mine");
+  const std::string folder = scratch.path("");
+  GivenSettings local = asked_with(scratch.write("c.yaml", "base_model: " + folder + "\n"), "");
+  REQUIRE(apply_trainer_files(local));
+  CHECK(local.model == folder);
+  for (const char* text : {R"({"model_type": "gpt2", "gradient_checkpointing": false})",
+                           R"({"per_device_train_batch_size": 1})", "no JSON"}) {
+    const std::string path = scratch.write("config.json", text);
+    GivenSettings same = asked_with(path, "");
+    REQUIRE(apply_trainer_files(same));
+    CHECK(same.model == path);
+    CHECK(same.all().empty());
+  }
+}
+
+TEST_CASE("a program's name stays as it is; what is neither is left to be refused") {
+  GivenSettings program = asked_with("builtin:gpt2", "trl");
+  REQUIRE(apply_trainer_files(program));
+  CHECK(value_in(program, "trainer") == "trl");
+  GivenSettings neither = asked_with("builtin:gpt2", "nobody");
+  REQUIRE(apply_trainer_files(neither));
+  CHECK_FALSE(to_request(neither));
+  GivenSettings lost = asked_with("builtin:gpt2", "lost.json");
+  const auto missing = apply_trainer_files(lost);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().front().code == "E601");
+}
+
+TEST_CASE(
+    "what nothing reads is one note; what is shared over nobody knows how many is warned of") {
+  const test::Scratch scratch;
+  std::string text = R"({"per_device_train_batch_size": 1, "deepspeed": {"zero_optimization":
+    {"stage": 2}})";
+  for (char c = 'a'; c <= 'z'; ++c) text += std::string(", \"") + c + "\": 1";
+  GivenSettings given = asked_with("builtin:gpt2", scratch.write("args.json", text + "}"));
+  const auto applied = apply_trainer_files(given);
+  REQUIRE(applied);
+  REQUIRE(applied->diagnostics.size() == 2);
+  CHECK(applied->diagnostics.front().code == "N535");
+  CHECK(applied->diagnostics.front().message.find("not read: a, b, c") != std::string::npos);
+  CHECK(applied->diagnostics.front().message.find("l and 14 others") != std::string::npos);
+  CHECK(applied->diagnostics.back().code == "W534");
+  GivenSettings counted = asked_with("builtin:gpt2", scratch.path("args.json"));
+  counted.add(*find_setting("gpus"), "8");
+  CHECK(apply_trainer_files(counted)->diagnostics.size() == 1);
+}
+
+}  // namespace plimsoll
