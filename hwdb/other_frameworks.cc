@@ -10,7 +10,7 @@ namespace plimsoll {
 namespace {
 
 struct OtherFramework {
-  std::array<std::string_view, 8> names;
+  std::array<std::string_view, 9> names;
   std::string_view help;
 };
 
@@ -22,10 +22,10 @@ constexpr OtherFramework kRows[] = {
     {{"lightning", "pytorch-lightning", "fastai", "accelerate", "transformers", "ignite",
       "catalyst", "mmengine"},
      "it trains with PyTorch: give pytorch"},
-    {{"deepspeed", "megatron", "megatron-lm", "fsdp", "colossalai", "axolotl", "llama-factory",
-      "torchtune"},
+    {{"deepspeed", "fsdp", "ddp", "colossalai", "axolotl", "llama-factory"},
      "it trains with PyTorch: give pytorch, and settings that shard weights, gradients and states"},
-    {{"trl", "torchtitan", "litgpt", "unsloth", "nanotron", "llm-foundry", "composer"},
+    {{"trl", "torchtitan", "torchtune", "litgpt", "unsloth", "nanotron", "megatron", "megatron-lm",
+      "composer"},
      "it trains with PyTorch: give pytorch; programs whose defaults are known are trainers"},
     {{"paddle", "paddlepaddle", "mindspore", "oneflow", "megengine", "tinygrad", "mlx", "jittor"},
      "neither its allocator nor its kernels were ever measured"},

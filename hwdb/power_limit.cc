@@ -31,6 +31,18 @@ constexpr Unthrottled kUnthrottled[] = {
 
 constexpr double kPowerOfClock = 2;
 
+struct TensorClock {
+  std::string_view architecture;
+  double share;
+};
+
+// The clock for which NVIDIA gives the peak of the tensor cores, of the boost clock: of an H100 SXM
+// its whitepaper (1830 of 1980 MHz), of an A100 SXM the list of the TOP500 (1305 of 1410 MHz:
+// glennklockwood.com/garden/peak-FLOPS). At its power limit an A100 multiplies random matrices of
+// 8192 x 8192 in 16 bits at 257 TFLOP/s, matrices of zeros at 295 (thonking.ai, "Strangely, Matrix
+// Multiplications on GPUs Run Faster When Given Predictable Data").
+constexpr TensorClock kTensorClocks[] = {{"ampere-ga100", 1305. / 1410}, {"hopper", 1830. / 1980}};
+
 }  // namespace
 
 double sustained_share(const PowerLimited& card) {
@@ -40,6 +52,11 @@ double sustained_share(const PowerLimited& card) {
   const double share = card.tdp.value / clocks / full->density();
   // To a hundredth: boards' figures say no more.
   return std::min(1.0, std::round(100 * std::pow(share, 1 / kPowerOfClock)) / 100);
+}
+
+double tensor_share(std::string_view architecture) {
+  const auto* row = std::ranges::find(kTensorClocks, architecture, &TensorClock::architecture);
+  return row == std::end(kTensorClocks) ? 1 : row->share;
 }
 
 }  // namespace plimsoll

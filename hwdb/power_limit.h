@@ -21,4 +21,8 @@ struct PowerLimited {
 };
 double sustained_share(const PowerLimited& card);
 
+// Share of that clock which a card keeps while its tensor cores multiply, at most 1: by what its
+// maker rates them at; 1 for architectures of which none is known.
+double tensor_share(std::string_view architecture);
+
 }  // namespace plimsoll

@@ -19,7 +19,8 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention form
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
   if (form == AskedAttention::kEager) kernels.code = AttentionCode::kEager;
   if (form == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
-  if (form == AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
+  // Of either version.
+  if (form >= AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
   if (form == AskedAttention::kMath) kernels.memory_efficient = false;
   kernels.of_pieces = form == AskedAttention::kFused && kernels.memory_efficient;
   if (!chooses || !kernels.memory_efficient) return kernels;

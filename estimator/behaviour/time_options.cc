@@ -35,13 +35,13 @@ bool turns_half(const Platform& platform, const Recipe& recipe) {
 
 }  // namespace
 
-TimeOptions time_options(const Platform& platform, const KernelRequest& asked, const Recipe& recipe,
-                         AlgorithmPolicy policy) {
+TimeOptions time_options(const Platform& platform, const KernelRequest& requested,
+                         const Recipe& recipe, AlgorithmPolicy policy) {
   TimeOptions options;
   options.library.cudnn = library_number(platform.cudnn);
   options.policy = policy;
-  const bool last = asked.layout == Layout::kNative ? platform.framework.channels_last
-                                                    : asked.layout == Layout::kChannelsLast;
+  const bool last = requested.layout == Layout::kNative ? platform.framework.channels_last
+                                                        : requested.layout == Layout::kChannelsLast;
   const bool converted = turns_half(platform, recipe);
   options.layout = last || converted ? Layout::kChannelsLast : Layout::kChannelsFirst;
   if (last && !converted) {
@@ -55,8 +55,9 @@ TimeOptions time_options(const Platform& platform, const KernelRequest& asked, c
   options.persistent_norm = has_persistent_norm(platform.framework, platform.cudnn, recipe);
   options.recurrent = recurrent_habits(platform.framework, platform.cudnn);
   options.bf16_library_since = static_cast<int>(platform.framework.bf16_library_since);
+  options.first_flash = requested.attention == AskedAttention::kFlashFirst;
   if (platform.machine) options.machine = platform.machine->factors;
-  if (asked.conv_algorithm) options.forced = asked.conv_algorithm->algorithm;
+  if (requested.conv_algorithm) options.forced = requested.conv_algorithm->algorithm;
   return options;
 }
 

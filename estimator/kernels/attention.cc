@@ -10,6 +10,10 @@ namespace {
 // forward and 44-63 % backward; the first FlashAttention 30-50 % and 25-35 %.
 constexpr double kFlashForward = .55, kFlashBackward = .45;
 constexpr double kMemoryEfficientForward = .40, kMemoryEfficientBackward = .30;
+// ... whose kernels flash-attn had before 2.0. Its Triton kernels are "slightly slower" in both
+// passes together (HazyResearch/flash-attention v1.0.9, flash_attn_triton.py). Hopper has no
+// instructions of its own in either version.
+constexpr double kFirstForward = .40 / .55, kFirstBackward = .30 / .45;
 // Bandwidth the memory system gives to fused attention; assumed.
 constexpr double kBandwidth = .8;
 
@@ -35,6 +39,11 @@ constexpr FusedKernel kMemoryEfficient16[] = {{64, .17, 63, 11, 4.5e-6, .87, 1.4
                                               {64, .125, 67, 0, 15.5e-6, .91, 1.09}};
 constexpr FusedKernel kMemoryEfficient32[] = {{64, .69, 89, 9, 10.5e-6, .30, 1.17},
                                               {64, .55, 10, 51, 27.5e-6, .665, 1.04}};
+
+double version_of(const AttentionProblem<int64_t>& p, bool forward, const AttentionRates& rates) {
+  if (!rates.first_flash || p.form != AttentionForm::kFlash) return 1;
+  return forward ? kFirstForward : kFirstBackward;
+}
 
 const FusedKernel& fused_kernel(AttentionForm form, bool backward, double element_bytes) {
   if (form == AttentionForm::kLibrary) return kLibraryKernels[backward];
@@ -64,8 +73,8 @@ AttentionCost attention_cost(const AttentionProblem<int64_t>& p, Pass pass, doub
     };
     const double seen = p.causal ? tiled(p.keys) / 2 + k.tile / 2 : tiled(p.keys);
     const double head = sizes / 2;
-    const double efficiency =
-        k.efficiency * head / (head + k.half_head) * (128 + k.half_head) / 128;
+    const double efficiency = k.efficiency * version_of(p, forward, rates) * head /
+                              (head + k.half_head) * (128 + k.half_head) / 128;
     const double padded = cost.flop / (rows * keys) * rows / static_cast<double>(p.queries) *
                           tiled(p.queries) * (seen + k.ramp);
     const double work = padded / (rates.flops * efficiency) * (p.masked ? k.masked : 1);
@@ -75,8 +84,9 @@ AttentionCost attention_cost(const AttentionProblem<int64_t>& p, Pass pass, doub
     return cost;
   }
   const bool flash = p.form == AttentionForm::kFlash || p.form == AttentionForm::kLibrary;
-  const double efficiency = flash ? (forward ? kFlashForward : kFlashBackward)
-                                  : (forward ? kMemoryEfficientForward : kMemoryEfficientBackward);
+  const double kernel = flash ? (forward ? kFlashForward : kFlashBackward)
+                              : (forward ? kMemoryEfficientForward : kMemoryEfficientBackward);
+  const double efficiency = kernel * version_of(p, forward, rates);
   const double compute = cost.flop / (rates.flops * efficiency),
                memory = cost.bytes / (rates.bandwidth * kBandwidth);
   cost.memory_bound = memory > compute;

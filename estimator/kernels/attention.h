@@ -16,6 +16,7 @@ struct AttentionRates {
   double flops = 1;            // sustained, of the kernel's arithmetic
   double bandwidth = 1;        // B/s, nominal
   int compute_capability = 0;  // 10 * major + minor
+  bool first_flash = false;    // flash-attn before 2.0
 };
 
 AttentionCost attention_cost(const AttentionProblem<int64_t>& problem, Pass pass,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hwdb/power_limit.h"
+
 namespace plimsoll {
 namespace {
 
@@ -71,6 +73,7 @@ DeviceRates rates_of(const Device& device) {
   rates.clock = device.boost_clock.value;
   rates.maximum_clock = std::max(1.0, device.max_clock / device.boost_clock);
   rates.sustained = std::min(1.0, device.sustained_clock / device.boost_clock);
+  rates.tensor_clock = tensor_share(device.architecture);
   rates.bandwidth = device.bandwidth.value;
   rates.l2_bytes = static_cast<double>(device.l2.value);
   return rates;

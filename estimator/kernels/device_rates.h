@@ -43,6 +43,7 @@ struct DeviceRates {
   double clock = 0;          // printed boost, Hz; 0: not known
   double maximum_clock = 1;  // highest clock the card reaches / printed boost
   double sustained = 1;      // clock under its power limit for seconds / printed boost, at most 1
+  double tensor_clock = 1;   // of that clock, what tensor cores keep while they multiply
   double bandwidth = 0;      // B/s of device memory, nominal
   double l2_bytes = 0;
 

@@ -28,6 +28,8 @@ struct TimeOptions {
   Layout layout = Layout::kNative;
   // Batch norm as Caffe's own sequence of kernels instead of the library's.
   bool separate_batch_norm = false;
+  // Flash attention is that of flash-attn before 2.0.
+  bool first_flash = false;
   // Batch norm in cuDNN's persistent mode, where the card has it.
   bool persistent_norm = false;
   RecurrentHabits recurrent{};

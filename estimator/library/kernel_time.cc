@@ -61,7 +61,7 @@ KernelPrediction predict_attention(const KernelAt& kernel, const ClassModel& gem
   const DeviceRates& card = context.rates();
   const bool whole = kernel.dtype == DType::kFloat32;
   const AttentionRates rates{whole ? card.peak_of(Arithmetic::kF32) : gemm.flops, card.bandwidth,
-                             card.compute_capability};
+                             card.compute_capability, context.options().first_flash};
   const AttentionCost cost = attention_cost(p, kernel.pass, element_bytes(kernel), rates);
   return {.seconds = cost.seconds + gemm.fixed,
           .flop = cost.flop,
@@ -218,6 +218,13 @@ KernelTimeChain chain_of(const KernelAt& kernel, const KernelPrediction& predict
           .operations = prediction.flop / or_endless(model.highest_flops)};
 }
 
+// Whose operations are products of matrices and nothing else. A convolution's are so for a part:
+// its steps are as long as predicted at the clock that other kernels keep.
+bool multiplies(const KernelAt& kernel) {
+  return std::holds_alternative<GemmProblem<int64_t>>(kernel.problem) ||
+         std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem);
+}
+
 KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
                    const ClassModel& model, const TimeContext& context) {
   const KernelTimeChain chain = chain_of(kernel, prediction, model, context);
@@ -232,7 +239,8 @@ KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
       .workspace = prediction.workspace,
       .converted = (prediction.converted * chain.in_situ + chain.layout) * chain.machine,
       .basis = model.basis,
-      .launches = prediction.launches};
+      .launches = prediction.launches,
+      .on_tensor_cores = multiplies(kernel) && plimsoll::on_tensor_cores(model.arithmetic)};
   const bool is_sharp = machine != nullptr && machine->range90 > 0;
   const double widest =
       std::exp(is_sharp ? machine->range90 : model.range90 * range_factor(kernel));

@@ -136,7 +136,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
     return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),
                                      framework.id));
   }
-  if (request.attention == AskedAttention::kFlash &&
+  if (request.attention >= AskedAttention::kFlash &&
       static_cast<int>(platform.device.compute_capability.major) < 8) {
     return error("E116", fmt::format("{}: flash-attn runs on compute capability 8.0 and newer, {} "
                                      "has less",

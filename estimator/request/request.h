@@ -42,7 +42,15 @@ inline constexpr std::string_view kDataParallel = "data-parallel";
 inline constexpr std::string_view kSplitLayers = "split-layers";
 
 // Which of its kernels a framework is to take for attention, or what code calls them.
-enum class AskedAttention : uint8_t { kNone, kFused, kMath, kEager, kSdpa, kFlash };
+enum class AskedAttention : uint8_t {
+  kNone,
+  kFused,
+  kMath,
+  kEager,
+  kSdpa,
+  kFlash,
+  kFlashFirst,  // flash-attn before 2.0
+};
 
 // Which model, and what of it its file leaves open.
 struct ModelRequest {

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kNoConvolution = "the model has no convolution";
 
 constexpr std::array<std::string_view, 2> kLayouts = {"nchw", "nhwc"};
-constexpr std::array<std::string_view, 5> kAttentions = {"fused", "math", "eager", "sdpa", "flash"};
+constexpr std::array<std::string_view, 6> kAttentions = {"fused", "math",  "eager",
+                                                         "sdpa",  "flash", "flash-1"};
 constexpr std::array<std::string_view, 2> kLoadings = {"lazy", "eager"};
 constexpr std::array<std::string_view, 2> kRecurrents = {"library", "unrolled"};
 
@@ -106,7 +107,7 @@ constexpr SettingRow kFrameworkRows[] = {
     {.name = "attention",
      .group = kFrameworkGroup,
      .help = "fused (attention of separate operators too), math, or as in transformers: eager, "
-             "sdpa, flash",
+             "sdpa, flash (flash-1: flash-attn before 2.0)",
      .default_text = "the framework's choice",
      .value = word_value<kAttentions, 1, &Request::attention>("HOW"),
      .record = {.name = "attention", .word = written_attention},

@@ -1,5 +1,6 @@
 // What a training step does to gradients between its backward pass and the update.
 #include <array>
+#include <utility>
 
 #include "estimator/model/compiled_model.h"
 #include "estimator/settings/acts.h"
@@ -50,9 +51,15 @@ SettingValue trainer() {
     return names;
   };
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
-    const auto at = TRY(read_word(row, text));
-    into.trainer = &trainers()[at];
-    return {};
+    const auto at = read_word(row, text);
+    if (at) {
+      into.trainer = &trainers()[*at];
+      return {};
+    }
+    Diagnostics diagnostics = at.error();
+    if (std::string help = help_for_trainer(text); !help.empty())
+      diagnostics.front().help = std::move(help);
+    return tl::unexpected(std::move(diagnostics));
   };
   value.write = [](JsonWriter& out, const Request& from) {
     from.trainer ? out.string(from.trainer->name) : out.null();

@@ -28,6 +28,10 @@ bool has_forms(const SettingScope& s) {
   return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
 }
 
+bool has_scores(const SettingScope& s) {
+  return trains(s) && s.model.recipe.loss == Loss::kCausalLm && !loss_runs_head(s.model.recipe);
+}
+
 bool has_loss_chunks(const SettingScope& s) {
   const LossForm form = s.model.recipe.loss_form;
   const bool in_parts = form == LossForm::kChunked || form == LossForm::kChunkedLinear;
@@ -57,6 +61,15 @@ std::span<const SettingRow> loss_settings() {
        .axis = SweepAxis::kKernels,
        .acts = {has_loss_chunks, "the loss is not computed in parts; {} sets how it is",
                 "loss-form"}},
+      {.name = "score-metrics",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "cross entropies of each batch's scores that the program takes as metrics",
+       .default_text = "0",
+       .value = count_value<&Request::recipe, &Recipe::score_metrics>(0, 16),
+       .record = {.name = "score_metrics"},
+       .axis = SweepAxis::kKernels,
+       .acts = {has_scores, "only training of a language model has scores that are measured"}},
   };
   return rows;
 }

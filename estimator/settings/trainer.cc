@@ -1,7 +1,12 @@
 #include "estimator/settings/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
+#include <initializer_list>
+
+#include "graph/base/setting.h"
+#include "graph/base/text.h"
 
 namespace plimsoll {
 namespace {
@@ -21,6 +26,16 @@ constexpr TrainerDefault kUnsloth[] = {{"clip-grad-norm", "1"},       {"optimize
                                        {"lora-rank", "16"},           {"lora-alpha", "16"},
                                        {"lora-targets", "all-linear"}};
 constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"}, {"optimizer", "adamw"}};
+
+// Its metrics are LanguageCrossEntropy and LanguagePerplexity, of each micro-batch.
+constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
+                                        {"optimizer", "adamw"},
+                                        {"attention", "flash-1"},
+                                        {"loss-form", "fused"},
+                                        {"score-metrics", "2"}};
+
+// It adds adapters to quantized layers itself, and prepares nothing.
+constexpr TrainerDefault kFsdpQlora[] = {{"kbit-prepare", "off"}};
 
 // Weights of 16 bits with copies in 32 bits.
 constexpr TrainerDefault kMegatron[] = {{"clip-grad-norm", "1"},
@@ -48,6 +63,13 @@ constexpr TrainerRow kTrainers[] = {
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
     {"litgpt", "litgpt", kLitgpt, "litgpt, finetune/lora.py and full.py"},
+    {"composer", "composer", kComposer,
+     "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
+     "mosaicml/llm-foundry up to 0.5 uses it: setup.py (flash-attn 1.0.9), "
+     "models/mpt/modeling_mpt.py (train_metrics, loss_fn), scripts/train/yamls/pretrain"},
+    {"fsdp-qlora", "FSDP1 + bitsandbytes (or HQQ)", kFsdpQlora,
+     "AnswerDotAI/fsdp_qlora, train.py: get_peft_model() without "
+     "prepare_model_for_kbit_training()"},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
      "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py"},
@@ -60,6 +82,36 @@ constexpr TrainerRow kTrainers[] = {
 }  // namespace
 
 std::span<const TrainerRow> trainers() { return kTrainers; }
+
+const TrainerRow* find_trainer(std::string_view name) {
+  const auto* row = std::ranges::find(kTrainers, name, &TrainerRow::name);
+  return row == std::end(kTrainers) ? nullptr : row;
+}
+
+std::string help_for_trainer(std::string_view name) {
+  const std::string word = lower_case(name);
+  const auto is = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, word) != names.end();
+  };
+  if (is({"fsdp", "fsdp1", "fsdp2", "fully_shard"}))
+    return fmt::format("{} shards weights, gradients and states; {} is FullyShardedDataParallel",
+                       setting("fsdp", "8"), setting("fsdp-version", "1"));
+  if (is({"ddp", "dataparallel", "distributeddataparallel"}))
+    return fmt::format("{} splits the batch over GPUs; nothing is sharded without {} or {}",
+                       setting("gpus", "8"), setting("fsdp"), setting("zero"));
+  if (is({"deepspeed", "zero"}))
+    return fmt::format("{} shards as stage 3 of DeepSpeed's ZeRO does", setting("zero", "3"));
+  if (is({"accelerate", "lightning", "fabric", "axolotl", "llama-factory", "llamafactory"}))
+    return fmt::format(
+        "it runs other programs' steps: {} or {} shards, {} has the defaults of "
+        "Hugging Face's Trainer",
+        setting("fsdp", "8"), setting("zero", "3"), setting("trainer", "hf"));
+  if (is({"transformers", "huggingface", "hf-trainer"}))
+    return fmt::format("its Trainer is {}", setting("trainer", "hf"));
+  if (is({"llm-foundry", "llmfoundry", "mosaicml"}))
+    return fmt::format("it trains with {}", setting("trainer", "composer"));
+  return {};
+}
 
 const TrainerRow* trainer_of(std::string_view framework) {
   constexpr std::string_view kBetween = " / ";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace plimsoll {
@@ -19,8 +20,12 @@ struct TrainerRow {
 };
 
 std::span<const TrainerRow> trainers();
-// As records of measured runs name it after its framework: "pytorch / nanotron". Null where no row
-// has the name.
+// Null where no row has the name.
+const TrainerRow* find_trainer(std::string_view name);
+// What to say of a word that names no program of the table but a way of sharing a model, or a
+// program that leaves all to others; empty where nothing is known of it.
+std::string help_for_trainer(std::string_view name);
+// As records of measured runs name it after its framework: "pytorch / nanotron". Null likewise.
 const TrainerRow* trainer_of(std::string_view framework);
 
 }  // namespace plimsoll

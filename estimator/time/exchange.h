@@ -40,6 +40,9 @@ struct ExchangeRates {
   double host_sum = 0;     // of gradients that the host adds with all its threads
   double messages = 0;     // of an all-reduce among processes in the host's memory
   double card_memory = 0;  // of a card's own memory: passes that quantise
+  // Of a card's multiprocessors, the share on which a collective's kernel runs: one for each
+  // channel.
+  double multiprocessors = 0;
 };
 
 struct ExchangeScheme {
@@ -51,6 +54,7 @@ struct ExchangeScheme {
   // after the other (Python's interpreter lock), backward passes have threads; half of the exchange
   // is of parameters.
   bool one_process = false;
+  bool by_kernels = false;  // NCCL's, which run on multiprocessors; else copies alone
 };
 
 std::span<const ExchangeScheme> exchange_schemes();
@@ -93,8 +97,9 @@ struct ExchangePoint {
 
 // Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work
 // before point i and behind the one before. Collectives along one axis run one after the other,
-// beside that work and beside those along other axes, as if links were their own. `slower`: times
-// as long as the rates say.
+// beside that work and beside those along other axes, as if links were their own. Work beside them
+// has fewer multiprocessors, and what it takes longer counts as waiting. `slower`: times as long as
+// the rates say.
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
                         std::span<const double> work, const ExchangeByAxis& axes,
                         double slower = 1);

@@ -75,6 +75,9 @@ double input_path(const Platform& platform, const DispatchBehaviour& dispatch) {
   return (dispatch.pageable_input ? platform.host.pageable_copy : platform.host.pinned_copy).value;
 }
 
+// A collective leaves some to work beside it, whatever its channels.
+constexpr double kMostMultiprocessors = .5;
+
 LinkRates link_rates(const Link& link, int64_t members) {
   const LinkPoint& point = link.point(members);
   return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
@@ -88,6 +91,16 @@ LinkRates network_rates(const Platform& platform, const ExchangeGroup& group) {
   const auto sharing = static_cast<double>(platform.gpu_count / platform.nodes);
   rates.bandwidth *= platform.network->port_of_gpu ? members : members / sharing;
   return rates;
+}
+
+// NCCL's kernels have a block for each channel, which takes a multiprocessor to itself; those of
+// another kind of link, where a group crosses both, are the same blocks.
+double multiprocessors(const Platform& platform, const ExchangeGroup& group) {
+  int64_t channels = group.per_node > 1 && platform.link ? platform.link->channels : 0;
+  if (group.nodes > 1 && platform.network)
+    channels = std::max(channels, platform.network->channels);
+  const auto all = static_cast<double>(std::max<int64_t>(1, platform.device.sms));
+  return std::min(kMostMultiprocessors, static_cast<double>(channels) / all);
 }
 
 void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
@@ -133,6 +146,7 @@ ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh) {
     if (group.per_node * group.nodes == 1) continue;
     rates = exchange_rates(link, group.per_node, platform.host);
     rates.card_memory = platform.device.bandwidth.value;
+    rates.multiprocessors = multiprocessors(platform, group);
     if (platform.network) rates.network = network_rates(platform, group);
   }
   return axes;

@@ -168,4 +168,11 @@ Value fused_linear_causal_lm(Machine& m, const Value& hidden, const Value& weigh
   return loss;
 }
 
+void score_metric(Machine& m, const Value& scores) {
+  const Value wide = cast(m, rows_of(m, scores), DType::kFloat32);
+  const Value targets = m.allocate(DType::kInt64, {wide.sizes()[0]});
+  const AutocastPause pause(m);
+  nll(m, softmax(m, wide, 1, true), targets);
+}
+
 }  // namespace plimsoll::eager

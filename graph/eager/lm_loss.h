@@ -30,4 +30,8 @@ Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_
 Value fused_linear_causal_lm(Machine& m, const Value& hidden, const Value& weight,
                              const ScoresOf& scores_of);
 
+// A metric of scores: their cross entropy in 32 bits, of which nothing stays
+// (composer/metrics/nlp.py, LanguageCrossEntropy, whose operators run under autocast).
+void score_metric(Machine& m, const Value& scores);
+
 }  // namespace plimsoll::eager

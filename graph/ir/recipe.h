@@ -44,7 +44,10 @@ struct Recipe {
   Loss loss = Loss::kCrossEntropy;
   LossForm loss_form = LossForm::kOperators;
   int64_t loss_chunks = 8;  // of kChunked and kChunkedLinear
-  int64_t accumulate = 1;   // forward-backward passes per update
+  // Metrics of each batch's scores, a cross entropy each without a gradient, behind its backward
+  // pass.
+  int64_t score_metrics = 0;
+  int64_t accumulate = 1;  // forward-backward passes per update
   // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror",
   // or a module-path prefix.
   std::string checkpoint = "none";

@@ -95,7 +95,7 @@ void ShardedTraining::gather(Group& group) {
 void ShardedTraining::copy_out(Group& group) {
   for (const Weight& weight : group.weights) m_.bind(weight.whole, bytes_of_parts(weight.whole));
   const Value read[] = {group.buffer};
-  m_.launch_over(KernelClass::kCopy, "copy", 0, read, group.buffer);
+  m_.launch_over(KernelClass::kCopy, "cat", 0, read, group.buffer);
   group.bound = true;
 }
 
@@ -154,7 +154,7 @@ void ShardedTraining::scatter_gradients(Group& group) {
   if (gradients.empty()) return;
   end_scatter();
   Value input = m_.allocate(DType::kInt8, {count});
-  m_.launch_over(KernelClass::kCopy, "copy", 0, gradients, input);
+  m_.launch_over(KernelClass::kCopy, "cat", 0, gradients, input);
   gradients.clear();
   const Value sum = scattered(std::move(input));
   for (Weight* weight : reached) {

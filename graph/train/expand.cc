@@ -115,7 +115,8 @@ class Expander {
         }
         continue;
       }
-      if (trains_) run_backward_pass(work, batch + 1 == passes && !phase.gradient_penalty);
+      if (trains_)
+        run_backward_pass(work, *chain.back(), batch + 1 == passes && !phase.gradient_penalty);
       const bool in_pairs = work.pass == Pass::kBackward && chunks() == 1;
       if (in_pairs && batch == 1 && order[at - 1].pass == Pass::kForward)
         at += 2 * static_cast<size_t>(repeat_pair(begin, passes));
@@ -300,7 +301,7 @@ class Expander {
            recipe_.mode == Mode::kTrain;
   }
 
-  void run_backward_pass(const Work& work, bool last) {
+  void run_backward_pass(const Work& work, const PlannedNetwork& network, bool last) {
     if (work.pass == Pass::kBackwardData) return run_backward_of_data(work);
     MicroBatch made = std::move(in_flight_.extract(number_of(work)).mapped());
     machine_.enter(Phase::kBackward, kNoNode);
@@ -316,6 +317,10 @@ class Expander {
     machine_.tell(&Observer::end_backward);
     made.between.send_back(machine_);
     if (has_masters()) eager::add_to_masters(machine_, master_gradients_);
+    if (made.loss.defined() && recipe_.score_metrics > 0) {
+      machine_.enter(Phase::kLoss, kNoNode);
+      take_metrics(machine_, *forward_, network);
+    }
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();

@@ -95,4 +95,14 @@ Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& ne
                fmt::format("use {}, or name a model with outputs", setting("mode", "inference")));
 }
 
+void take_metrics(Machine& m, Forward& values, const PlannedNetwork& network) {
+  if (values.head() || network.outputs.empty()) return;
+  const Value scores = values[network.outputs.front()];
+  if (!scores.defined() || scores.rank() < 2 || !is_float(scores.dtype())) return;
+  const bool had = m.grad_enabled();
+  m.set_grad_enabled(false);
+  for (int64_t i = 0; i < m.recipe().score_metrics; ++i) eager::score_metric(m, scores);
+  m.set_grad_enabled(had);
+}
+
 }  // namespace plimsoll

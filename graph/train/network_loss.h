@@ -13,4 +13,8 @@ namespace plimsoll {
 Result<eager::Value> network_loss(eager::Machine& m, Forward& values, const PlannedNetwork& network,
                                   const parallel::TensorSplit& split);
 
+// Recipe::score_metrics of the scores that the network gave, which it still holds: the cross
+// entropy of 32-bit copies, one after the other.
+void take_metrics(eager::Machine& m, Forward& values, const PlannedNetwork& network);
+
 }  // namespace plimsoll

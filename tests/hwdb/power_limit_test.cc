@@ -62,3 +62,12 @@ TEST_CASE("power limit: an architecture without a card that keeps its clock has 
   device.architecture = "kepler";
   CHECK(share_of(device) == 1);
 }
+
+// NVIDIA's whitepaper of the H100: 1830 of 1980 MHz.
+TEST_CASE("power limit: tensor cores keep the clock for which their maker rates them") {
+  const Device h100 = Hwdb::open()->device("h100-sxm-80gb").value();
+  CHECK(tensor_share(h100.architecture) ==
+        doctest::Approx(h100.peak("bf16_tensor")->clock / h100.boost_clock));
+  CHECK(tensor_share("ampere-ga100") == doctest::Approx(.9255).epsilon(1e-3));
+  CHECK(tensor_share("kepler") == 1);
+}

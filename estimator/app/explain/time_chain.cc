@@ -30,10 +30,9 @@ void add_step(const ExplainedKernel& of, const DeviceRates& rates, Lines& lines)
   const KernelTime& time = of.time;
   double seconds = time.seconds * of.framework_factor;
   lines.times("framework", "as this framework's steps were measured", of.framework_factor, seconds);
-  if (time.bound_by == BoundBy::kCompute) {
-    seconds /= rates.sustained;
-    lines.times("clock", "the card keeps to its power limit", 1 / rates.sustained, seconds);
-  }
+  const double clock = sustained_clock(time, rates);
+  seconds /= clock;
+  lines.times("clock", "the card keeps to its power limit", 1 / clock, seconds);
   if (to_ns(of.seconds) != to_ns(seconds))
     lines.add("highest rate", "no faster than its work at the card's highest rates", of.seconds);
 }

@@ -48,6 +48,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"optimizer", {"sgd", "adam"}},
       {"clip-grad-norm", {"1", "0.5"}},
       {"loss-form", {"fused"}, "loss", "causal_lm"},
+      {"score-metrics", {"2", "1"}, "loss", "causal_lm"},
       {"loss-chunks", {"3", "5"}, "loss", "causal_lm", "loss-form", "chunked"},
       {"precision", {"amp-fp16"}},
       {"half-norms", {"on"}, "precision", "amp-fp16"},

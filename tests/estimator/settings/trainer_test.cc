@@ -6,6 +6,7 @@
 #include <map>
 
 #include "estimator/settings/given_settings.h"
+#include "graph/base/setting.h"
 #include "tests/support/requests.h"
 
 namespace plimsoll {
@@ -100,6 +101,40 @@ TEST_CASE("what a trainer does is among what is assumed, with the setting that c
   const Estimate plain = test::answer(request);
   CHECK(std::ranges::none_of(plain.assumed,
                              [](const auto& one) { return one.setting == "checkpoint"; }));
+}
+
+TEST_CASE("Composer measures scores and has the first flash attention") {
+  const Request composer = asked_by({{"trainer", "composer"}});
+  CHECK(composer.attention == AskedAttention::kFlashFirst);
+  CHECK(composer.recipe.loss_form == LossForm::kFused);
+  CHECK(composer.recipe.score_metrics == 2);
+  CHECK(trainer_of("pytorch / composer") == find_trainer("composer"));
+  CHECK(asked_by({{"trainer", "composer"}, {"attention", "flash"}}).attention ==
+        AskedAttention::kFlash);
+}
+
+TEST_CASE("fsdp_qlora leaves what is not quantized in 16 bits") {
+  CHECK(asked_by({}).recipe.finetune.prepared);
+  CHECK_FALSE(asked_by({{"trainer", "fsdp-qlora"}}).recipe.finetune.prepared);
+}
+
+TEST_CASE("a way of sharing a model is no trainer, and is said by its own setting") {
+  const SettingRow& row = *find_setting("trainer");
+  const auto help_for = [&](std::string_view word) {
+    Request into;
+    const auto read = row.value.read(row, word, into);
+    REQUIRE_FALSE(read);
+    CHECK(read.error().front().code == "E106");
+    return read.error().front().help;
+  };
+  for (const std::string_view word : {"fsdp", "FSDP2", "ddp", "deepspeed", "accelerate",
+                                      "transformers", "llm-foundry", "axolotl"}) {
+    CAPTURE(word);
+    CHECK(help_for(word) == help_for_trainer(word));
+    CHECK_FALSE(help_for_trainer(word).empty());
+  }
+  CHECK(help_for("deepspeed").find(setting("zero", "3")) != std::string::npos);
+  CHECK(help_for_trainer("nobody").empty());
 }
 
 }  // namespace plimsoll

@@ -105,6 +105,27 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
   CHECK(exposed_exchange(ring, again, {}, alike({.per_node = 2}, rates)) == doctest::Approx(15));
 }
 
+TEST_CASE("exchange: work beside a collective has fewer multiprocessors") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  ExchangeRates rates = slow();
+  rates.link.bandwidth = 1e8;
+  rates.multiprocessors = .2;
+  // A sum of 5 s, of 10 beside work.
+  const std::vector<ExchangePoint> points = {{.bytes = 500'000'000}, {.awaited = true}};
+  const auto waited = [&](double work) {
+    return exposed_exchange(ring, points, std::vector<double>{0, work},
+                            alike({.per_node = 2}, rates));
+  };
+  CHECK(waited(0) == doctest::Approx(5));
+  // 4 s of work take 5, in which half of the sum is done.
+  CHECK(waited(4) == doctest::Approx(1 + 2.5));
+  CHECK(waited(8) == doctest::Approx(2));
+  CHECK(waited(100) == doctest::Approx(2));  // what is behind the sum has all of them
+  // Copies between cards take none.
+  CHECK(exposed_exchange(*find_exchange_scheme("device"), points, std::vector<double>{0, 4},
+                         alike({.per_node = 2}, rates)) == doctest::Approx(3));
+}
+
 TEST_CASE("exchange: axes have queues of their own") {
   const ExchangeScheme& ring = *find_exchange_scheme("ring");
   ExchangeRates rates = slow();

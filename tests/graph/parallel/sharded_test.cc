@@ -216,4 +216,17 @@ TEST_CASE("sharded: a forward pass alone gathers each unit once") {
         fmt::format("gather:{1} gather:{0} gather:{0} gather:{0} ", kUnit, kHead));
 }
 
+// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py: split_with_sizes_copy and chunk_cat, by
+// as many bytes at once as the card loads, whatever the elements.
+TEST_CASE("sharded: buffers of bytes are copied as bytes, not element by element") {
+  const Sharding s(sharded(Sharded::kWeights));
+  int64_t copied = 0;
+  for (const Kernel& kernel : s.step.kernels) {
+    if (kernel.dtype != DType::kInt8) continue;
+    CHECK(kernel.op == "cat");
+    ++copied;
+  }
+  CHECK(copied > 0);
+}
+
 }  // namespace plimsoll
