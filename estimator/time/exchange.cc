@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <vector>
 
 #include "estimator/request/request.h"
@@ -108,9 +109,76 @@ ExchangeGroup two_of(const ExchangeGroup& stages) {
                           : ExchangeGroup{.per_node = std::min<int64_t>(2, stages.per_node)};
 }
 
+// The collectives along one axis; all in seconds of exchange.
+struct Queue {
+  double issued = 0, done = 0;
+
+  void go_on(double seconds) { done = std::min(issued, done + seconds); }
+};
+using Queues = std::array<Queue, kAxisCount>;
+
+// Notes when each collective runs: of an axis one after the other, from its issue on.
+class CourseRecorder {
+ public:
+  explicit CourseRecorder(ExchangeCourse* course) : course_(course) {}
+
+  void issue(size_t axis, size_t point, double end) {
+    if (!course_) return;
+    pending_[axis].push_back({course_->spans.size(), end});
+    course_->spans.push_back({.point = point, .begin = now_, .end = now_});
+  }
+  // The step goes on by so many seconds, in which queues have come from `before` to `after`.
+  void go_on(double seconds, const Queues& before, const Queues& after) {
+    if (!course_) return;
+    for (size_t axis = 0; axis < kAxisCount; ++axis) {
+      const double from = before[axis].done, made = after[axis].done - from;
+      auto& pending = pending_[axis];
+      while (!pending.empty() && pending.front().end <= after[axis].done) {
+        const double part = made > 0 ? std::clamp((pending.front().end - from) / made, 0., 1.) : 0;
+        finish(axis, now_ + part * seconds);
+      }
+    }
+    now_ += seconds;
+  }
+  void wait(size_t point, size_t issued_by, double seconds) {
+    if (!course_) return;
+    course_->waits[point] = seconds;
+    course_->spans[issued_by].waited += seconds;
+  }
+  // What nothing awaits ends beside what follows the step's last point.
+  void finish_all(const Queues& queues) {
+    if (!course_) return;
+    for (size_t axis = 0; axis < kAxisCount; ++axis) {
+      const double done = queues[axis].done;
+      while (!pending_[axis].empty()) finish(axis, now_ + pending_[axis].front().end - done);
+    }
+  }
+
+ private:
+  struct Pending {
+    size_t span = 0;
+    double end = 0;  // in seconds of its queue
+  };
+
+  void finish(size_t axis, double at) {
+    auto& pending = pending_[axis];
+    course_->spans[pending.front().span].end = at;
+    pending.pop_front();
+    if (pending.empty()) return;
+    double& next = course_->spans[pending.front().span].begin;
+    next = std::max(next, at);
+  }
+
+  ExchangeCourse* course_;
+  std::array<std::deque<Pending>, kAxisCount> pending_;
+  double now_ = 0;
+};
+
+}  // namespace
+
 // Gradients are summed as the scheme has it; what goes one way goes around a ring.
-double seconds_of(const ExchangePoint& point, const ExchangeScheme& scheme,
-                  const GroupExchange& among) {
+double collective_seconds(const ExchangePoint& point, const ExchangeScheme& scheme,
+                          const GroupExchange& among) {
   const auto bytes = static_cast<double>(point.bytes);
   const ExchangeRates& rates = among.rates;
   const bool tied = point.axis == Axis::kStage && point.kind == CollectiveKind::kAllReduce;
@@ -121,15 +189,6 @@ double seconds_of(const ExchangePoint& point, const ExchangeScheme& scheme,
          collective_seconds(point.kind, bytes, group.nodes, rates.network);
 }
 
-// The collectives along one axis; all in seconds of exchange.
-struct Queue {
-  double issued = 0, done = 0;
-
-  void go_on(double seconds) { done = std::min(issued, done + seconds); }
-};
-
-}  // namespace
-
 ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
   const int64_t extent = mesh.extent(axis);
   const int64_t within = std::clamp<int64_t>(per_node / mesh.stride(axis), 1, extent);
@@ -137,26 +196,42 @@ ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
 }
 
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes, double slower) {
-  std::array<Queue, kAxisCount> queues;
+                        std::span<const double> work, const ExchangeByAxis& axes, double slower,
+                        ExchangeCourse* course) {
+  struct Begun {
+    double end = 0;   // in seconds of its queue
+    size_t span = 0;  // in the order in which they are begun
+  };
+  if (course) *course = {.spans = {}, .waits = std::vector<double>(points.size())};
+  CourseRecorder recorder(course);
+  Queues queues;
   double waited = 0;
-  std::vector<double> ends;  // by collective, of what is issued
+  std::vector<Begun> begun;  // by collective
+  size_t count = 0;
+  const auto go_on = [&](double seconds, double of_queues) {
+    const Queues before = queues;
+    for (Queue& queue : queues) queue.go_on(of_queues);
+    recorder.go_on(seconds, before, queues);
+  };
   for (size_t i = 0; i < points.size(); ++i) {
     const ExchangePoint& point = points[i];
     const auto axis = static_cast<size_t>(point.axis);
-    if (i < work.size()) {
-      for (Queue& queue : queues) queue.go_on(kBeside * work[i]);
-    }
+    if (i < work.size()) go_on(work[i], kBeside * work[i]);
     if (!point.awaited) {
-      queues[axis].issued += slower * seconds_of(point, scheme, axes[point.group()]);
-      ends.resize(std::max(ends.size(), point.collective + 1));
-      ends[point.collective] = queues[axis].issued;
+      queues[axis].issued += slower * collective_seconds(point, scheme, axes[point.group()]);
+      begun.resize(std::max(begun.size(), point.collective + 1));
+      begun[point.collective] = {queues[axis].issued, count++};
+      recorder.issue(axis, i, queues[axis].issued);
       continue;
     }
-    const double wait = std::max(0.0, ends[point.collective] - queues[axis].done);
-    waited += wait * static_cast<double>(point.times);
-    for (Queue& queue : queues) queue.go_on(wait);
+    const Begun& awaited = begun[point.collective];
+    const double wait = std::max(0.0, awaited.end - queues[axis].done);
+    const double all = wait * static_cast<double>(point.times);
+    waited += all;
+    recorder.wait(i, awaited.span, all);
+    go_on(all, wait);
   }
+  recorder.finish_all(queues);
   return waited;
 }
 
