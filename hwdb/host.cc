@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kSchema = "plimsoll.host";
+constexpr std::string_view kHostSchema = "plimsoll.host";
 
 constexpr Plausible kCopy{"100 MB/s", "1 TB/s"};
 constexpr Plausible kLaunch{"0 us", "10 ms"};
@@ -104,7 +104,7 @@ struct HostFile {
 
 void describe(Fields& f, HostFile& file) {
   Host& host = file.host;
-  describe_identity(f, kSchema, host.id, host.aliases,
+  describe_identity(f, kHostSchema, host.id, host.aliases,
                     "its processor among them, as measured runs name it under cpu");
   f("name", host.name);
   FileFigures figures(f, host.figures);
@@ -190,7 +190,7 @@ const Dispatch* Host::find(std::string_view framework, const Version& version) c
 }
 
 Result<Host> read_host(std::string_view text, std::string_view file, std::string_view stem) {
-  return read_entry<Host>(kSchema, text, file, stem, [](JsonObject& root, Host& host) {
+  return read_entry<Host>(kHostSchema, text, file, stem, [](JsonObject& root, Host& host) {
     host = read_described<HostFile>(root).host;
   });
 }
