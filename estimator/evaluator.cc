@@ -139,7 +139,8 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   if (!bound) return tl::make_unexpected(bound.error());
   Estimate e;
   const auto timed = [&](const TimeContext& context) {
-    return plan_time({model, *bound, binding, platform_, behaviour_.dispatch, context, request_},
+    return plan_time({model, *bound, binding, platform_, behaviour_.dispatch, context, request_,
+                      request_.trace || request_.detail},
                      e.time);
   };
   std::vector<KernelPrice> prices = timed(context_);

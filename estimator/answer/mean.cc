@@ -49,6 +49,7 @@ class Mean {
 
 TimeEstimate mean_time(const Mean& mean, const TimeEstimate& nearest) {
   TimeEstimate t = nearest;
+  t.lanes.reset();  // of one step, not of a mean
   for (const auto figure :
        {&TimeEstimate::step_ns, &TimeEstimate::forward_ns, &TimeEstimate::backward_ns,
         &TimeEstimate::update_ns, &TimeEstimate::communication_ns, &TimeEstimate::input_copy_ns,

@@ -21,7 +21,8 @@ std::vector<MemoryPart> memory_parts(const Estimate& e) {
   for (const auto& [role, title] : kNames) {
     const int64_t bytes = e.memory.peak_by_role[static_cast<size_t>(role)];
     sum += bytes;
-    if (bytes > 0) parts.push_back({name(role), title, bytes});
+    const bool cache = role == Role::kBuffer && e.serve;
+    if (bytes > 0) parts.push_back({name(role), cache ? "KV cache and buffers" : title, bytes});
   }
   if (!e.on_host || e.memory.host_bytes > 0) {
     parts.push_back({"context", e.on_host ? "process, data set, loaders" : "context and libraries",

@@ -5,14 +5,11 @@
 #include <algorithm>
 
 #include "graph/ir/weight_role.h"
+#include "graph/parallel/axis_word.h"
 #include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 namespace {
-
-bool is_zero(const ParallelPlan& plan) {
-  return plan.sharded != Sharded::kNothing && plan.sharded_by == ShardedBy::kZero;
-}
 
 // A weight whose first dimension the ranks do not divide.
 bool has_uneven_part(const CompiledModel& model, const ParallelPlan& plan) {
@@ -47,10 +44,8 @@ ParallelAnswer parallel_answer(const CompiledModel& model, bool chosen) {
   ParallelAnswer answer{.axes = {}, .rank = plan.mesh.rank, .worst_because = {}};
   for (size_t axis = 0; axis < kAxisCount; ++axis) {
     if (plan.mesh.extents[axis] <= 1) continue;
-    // Of ZeRO people say data parallel, whatever ranks share.
-    const bool zero = axis == static_cast<size_t>(Axis::kShard) && is_zero(plan);
-    const auto called = zero ? static_cast<size_t>(Axis::kData) : axis;
-    answer.axes[std::string(kAxisNames[called])] = plan.mesh.extents[axis];
+    const std::string_view called = parallel::axis_word(static_cast<Axis>(axis), plan);
+    answer.axes[std::string(called)] = plan.mesh.extents[axis];
   }
   if (!chosen && !model.recorded) answer.worst_because = why_worst(model, plan);
   return answer;

@@ -137,7 +137,7 @@ struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   ServingRequest server;
   bool strict = false;
   bool trace = false;  // fill Estimate::trace
-  // Fill Estimate::memory_curve, peak_tensors and modules: two walks over the events more.
+  // Fill Estimate::memory_curve, peak_tensors, modules, TimeEstimate::lanes: two walks over events.
   bool detail = false;
   bool minimum = false;  // fill MemoryEstimate::minimum_bytes: some ten replays more
   // Settings that the user gave, by name: of those without effect it is said (effects.h).

@@ -221,7 +221,8 @@ constexpr SettingRow kParallelRows[] = {
      .acts = {plimsoll::shards, kOneGpu, "gpus"}},
     {.name = "zero",
      .group = kRunGroup,
-     .help = "shards 1 states, 2 also gradients, 3 also weights; 2 with --fsdp is SHARD_GRAD_OP",
+     .help = "ZeRO stage: 1 shards states, 2 gradients too, 3 weights too; with --fsdp 2 is "
+             "SHARD_GRAD_OP",
      .value = count_value<&Request::parallel, &ParallelRequest::zero>(1, 3),
      .record = {.name = "zero_stage", .word = written_stage},
      .acts = {plimsoll::shards, kOneGpu, "gpus"}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <vector>
 
 #include "estimator/request/request.h"
@@ -110,19 +111,6 @@ ExchangeGroup two_of(const ExchangeGroup& stages) {
                           : ExchangeGroup{.per_node = std::min<int64_t>(2, stages.per_node)};
 }
 
-// Gradients are summed as the scheme has it; what goes one way goes around a ring.
-double seconds_of(const ExchangePoint& point, const ExchangeScheme& scheme,
-                  const GroupExchange& among) {
-  const auto bytes = static_cast<double>(point.bytes);
-  const ExchangeRates& rates = among.rates;
-  const bool tied = point.axis == Axis::kStage && point.kind == CollectiveKind::kAllReduce;
-  const ExchangeGroup group = tied ? two_of(among.group) : among.group;
-  if (point.kind == CollectiveKind::kAllReduce)
-    return exchange_seconds(scheme, bytes, group, rates);
-  return collective_seconds(point.kind, bytes, group.per_node, rates.link) +
-         collective_seconds(point.kind, bytes, group.nodes, rates.network);
-}
-
 // The collectives along one axis; all in seconds of exchange.
 struct Queue {
   double issued = 0, done = 0;
@@ -146,7 +134,81 @@ double slowed_by(const Queues& queues, double seconds) {
   return most;
 }
 
+// Notes when each collective runs: of an axis one after the other, from its issue on.
+class CourseRecorder {
+ public:
+  explicit CourseRecorder(ExchangeCourse* course) : course_(course) {}
+
+  void issue(size_t axis, size_t point, double end) {
+    if (!course_) return;
+    pending_[axis].push_back({course_->spans.size(), end});
+    course_->spans.push_back({.point = point, .begin = now_, .end = now_});
+  }
+  // The step goes on by so many seconds, in which queues have come from `before` to `after`.
+  void go_on(double seconds, const Queues& before, const Queues& after) {
+    if (!course_) return;
+    for (size_t axis = 0; axis < kAxisCount; ++axis) {
+      const double from = before[axis].done, made = after[axis].done - from;
+      auto& pending = pending_[axis];
+      while (!pending.empty() && pending.front().end <= after[axis].done) {
+        const double part = made > 0 ? std::clamp((pending.front().end - from) / made, 0., 1.) : 0;
+        finish(axis, now_ + part * seconds);
+      }
+    }
+    now_ += seconds;
+  }
+  // What the work before a point takes longer beside collectives.
+  void slow(size_t point, double seconds) {
+    if (course_) course_->waits[point] += seconds;
+  }
+  void wait(size_t point, size_t issued_by, double seconds) {
+    if (!course_) return;
+    course_->waits[point] += seconds;
+    course_->spans[issued_by].waited += seconds;
+  }
+  // What nothing awaits ends beside what follows the step's last point.
+  void finish_all(const Queues& queues) {
+    if (!course_) return;
+    for (size_t axis = 0; axis < kAxisCount; ++axis) {
+      const double done = queues[axis].done;
+      while (!pending_[axis].empty()) finish(axis, now_ + pending_[axis].front().end - done);
+    }
+  }
+
+ private:
+  struct Pending {
+    size_t span = 0;
+    double end = 0;  // in seconds of its queue
+  };
+
+  void finish(size_t axis, double at) {
+    auto& pending = pending_[axis];
+    course_->spans[pending.front().span].end = at;
+    pending.pop_front();
+    if (pending.empty()) return;
+    double& next = course_->spans[pending.front().span].begin;
+    next = std::max(next, at);
+  }
+
+  ExchangeCourse* course_;
+  std::array<std::deque<Pending>, kAxisCount> pending_;
+  double now_ = 0;
+};
+
 }  // namespace
+
+// Gradients are summed as the scheme has it; what goes one way goes around a ring.
+double collective_seconds(const ExchangePoint& point, const ExchangeScheme& scheme,
+                          const GroupExchange& among) {
+  const auto bytes = static_cast<double>(point.bytes);
+  const ExchangeRates& rates = among.rates;
+  const bool tied = point.axis == Axis::kStage && point.kind == CollectiveKind::kAllReduce;
+  const ExchangeGroup group = tied ? two_of(among.group) : among.group;
+  if (point.kind == CollectiveKind::kAllReduce)
+    return exchange_seconds(scheme, bytes, group, rates);
+  return collective_seconds(point.kind, bytes, group.per_node, rates.link) +
+         collective_seconds(point.kind, bytes, group.nodes, rates.network);
+}
 
 ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
   const int64_t extent = mesh.extent(axis);
@@ -155,30 +217,50 @@ ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
 }
 
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes, double slower) {
+                        std::span<const double> work, const ExchangeByAxis& axes, double slower,
+                        ExchangeCourse* course) {
+  struct Begun {
+    double end = 0;   // in seconds of its queue
+    size_t span = 0;  // in the order in which they are begun
+  };
+  if (course) *course = {.spans = {}, .waits = std::vector<double>(points.size())};
+  CourseRecorder recorder(course);
   Queues queues;
   double waited = 0;
-  std::vector<double> ends;  // by collective, of what is issued
+  std::vector<Begun> begun;  // by collective
+  size_t count = 0;
+  const auto go_on = [&](double seconds, double of_queues) {
+    const Queues before = queues;
+    for (Queue& queue : queues) queue.go_on(of_queues);
+    recorder.go_on(seconds, before, queues);
+  };
   for (size_t i = 0; i < points.size(); ++i) {
     const ExchangePoint& point = points[i];
     const auto axis = static_cast<size_t>(point.axis);
     if (i < work.size()) {
       const double longer = slowed_by(queues, work[i]);
-      waited += longer * static_cast<double>(point.times);
-      for (Queue& queue : queues) queue.go_on(kConcurrent * (work[i] + longer));
+      const double all = longer * static_cast<double>(point.times);
+      waited += all;
+      recorder.slow(i, all);
+      go_on(work[i] + all, kConcurrent * (work[i] + longer));
     }
     if (!point.awaited) {
       if (scheme.by_kernels)
         queues[axis].multiprocessors = axes[point.group()].rates.multiprocessors;
-      queues[axis].issued += slower * seconds_of(point, scheme, axes[point.group()]);
-      ends.resize(std::max(ends.size(), point.collective + 1));
-      ends[point.collective] = queues[axis].issued;
+      queues[axis].issued += slower * collective_seconds(point, scheme, axes[point.group()]);
+      begun.resize(std::max(begun.size(), point.collective + 1));
+      begun[point.collective] = {queues[axis].issued, count++};
+      recorder.issue(axis, i, queues[axis].issued);
       continue;
     }
-    const double wait = std::max(0.0, ends[point.collective] - queues[axis].done);
-    waited += wait * static_cast<double>(point.times);
-    for (Queue& queue : queues) queue.go_on(wait);
+    const Begun& awaited = begun[point.collective];
+    const double wait = std::max(0.0, awaited.end - queues[axis].done);
+    const double all = wait * static_cast<double>(point.times);
+    waited += all;
+    recorder.wait(i, awaited.span, all);
+    go_on(all, wait);
   }
+  recorder.finish_all(queues);
   return waited;
 }
 

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "estimator/time/collective.h"
 
@@ -95,13 +96,28 @@ struct ExchangePoint {
   size_t group() const { return static_cast<size_t>(axis) + (joined ? kAxisCount : 0); }
 };
 
+// Seconds that one collective takes alone, of all its group.
+double collective_seconds(const ExchangePoint& point, const ExchangeScheme& scheme,
+                          const GroupExchange& among);
+
+// When a collective runs, in seconds of the devices' work and of waiting for exchanges.
+struct ExchangeSpan {
+  size_t point = 0;  // that begins it
+  double begin = 0, end = 0;
+  double waited = 0;  // by the step, in all its passes
+};
+struct ExchangeCourse {
+  std::vector<ExchangeSpan> spans;  // in the order in which they are begun
+  std::vector<double> waits;        // by point: seconds that the step waits there
+};
+
 // Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work
 // before point i and behind the one before. Collectives along one axis run one after the other,
 // beside that work and beside those along other axes, as if links were their own. Work beside them
 // has fewer multiprocessors, and what it takes longer counts as waiting. `slower`: times as long as
-// the rates say.
+// the rates say. `course`: filled in where it is not null.
 double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes,
-                        double slower = 1);
+                        std::span<const double> work, const ExchangeByAxis& axes, double slower = 1,
+                        ExchangeCourse* course = nullptr);
 
 }  // namespace plimsoll

@@ -158,13 +158,12 @@ void StepSum::add(const KernelAt& kernel, const Launches& launches, const Kernel
 
 namespace {
 
-// Of the time of its passes. Gradients of weights take as long as the forward pass, which
-// multiplies as much.
-double bubble_of(const StepTimeInput& around, const StepTime& step) {
+// Of the time of forward and backward passes. Gradients of weights take as long as the forward
+// pass, which multiplies as much.
+double weights_share(const StepTime& step) {
   const double forward = step.phase[static_cast<size_t>(StepPhase::kForward)];
   const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
-  const double weights = passes > 0 ? std::min(forward / passes, 1. / 3) : 0;
-  return parallel::bubble_of(around.schedule, around.pipeline, weights);
+  return passes > 0 ? std::min(forward / passes, 1. / 3) : 0;
 }
 
 }  // namespace
@@ -187,12 +186,14 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   if (around.devices > 1 && around.scheme->one_process)
     feed_devices(around, forward_.value(), step);
   // Where the host holds the devices up, they come by the points of their exchange later.
-  const double held_up = step.gpu > 0 ? busy_seconds(step, 1) / step.gpu : 1;
+  step.slowdown = step.gpu > 0 ? busy_seconds(step, 1) / step.gpu : 1;
   std::vector<double> work;
-  for (const OrderlessSum& sum : stretches_) work.push_back(sum.value() * held_up);
+  for (const OrderlessSum& sum : stretches_) work.push_back(sum.value() * step.slowdown);
   step.communication = waited(around, work, 1);
   const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
-  step.bubble = bubble_of(around, step) * (device_or_host(passes, step.host) + step.communication);
+  step.passes = device_or_host(passes, step.host) + step.communication;
+  step.weights = weights_share(step);
+  step.bubble = parallel::bubble_of(around.schedule, around.pipeline, step.weights) * step.passes;
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = busy_seconds(step, 1);
   const double isolated = busy + step.fixed + step.input_copy + step.communication + step.bubble;

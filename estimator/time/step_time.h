@@ -114,6 +114,9 @@ struct StepTime {
   std::array<StepPart, 2> parts;
   double communication = 0;  // what is not hidden behind other work
   double bubble = 0;         // waiting for other stages of a pipeline
+  double passes = 0;         // what the bubble is a part of: forward and backward, with their waits
+  double weights = 0;        // of `passes`, the share that makes gradients of weights
+  double slowdown = 1;       // of the device's work, by the host
   double input_copy = 0;
   double fixed = 0;          // the framework's own terms
   double load = 0;           // what of loading the next batch the step waits for

@@ -8,6 +8,7 @@
 
 #include "estimator/kernels/bound_by.h"
 #include "estimator/time/class_share.h"
+#include "estimator/time/step_lanes.h"
 #include "graph/base/range.h"
 #include "graph/json/fields.h"
 #include "graph/symbol/dim.h"
@@ -92,6 +93,7 @@ struct TimeEstimate {
   std::vector<LengthTime> lengths;
   std::vector<KernelShare> kernels;
   std::vector<ClassShare> by_class;
+  std::optional<StepLanes> lanes;  // of several GPUs, where the question asks for them
 };
 
 inline void describe_host(Fields& f, TimeEstimate& t) {

@@ -222,7 +222,7 @@ void set_epoch(TimeEstimate& t, const CompiledModel& model, const ProgramRequest
 }  // namespace
 
 std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
-  const auto& [model, bound, binding, platform, dispatch, context, program] = of;
+  const auto& [model, bound, binding, platform, dispatch, context, program, lanes] = of;
   const auto launches = count_launches(model.step, dispatch.adds_bias);
   StepTimeInput input = step_conditions(model, platform, dispatch, program);
   StepBytes(model).fill_in(bound, input);
@@ -240,6 +240,8 @@ std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
   const StepTime step = step_time(input, context);
   t = {};
   set_step(t, step, input, platform);
+  if (lanes && input.devices > 1)
+    t.lanes = step_lanes(input, step, context.rates(), platform, model.recipe.parallel);
   std::vector<KernelPrice> prices(bound.kernels.size());
   std::vector<LaunchedKernel> launched(bound.kernels.size());
   std::set<int> used;

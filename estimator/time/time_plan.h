@@ -23,6 +23,7 @@ struct TimeQuestion {
   const DispatchBehaviour& dispatch;
   const TimeContext& context;
   const ProgramRequest& program;
+  bool lanes = false;  // fill TimeEstimate::lanes
 };
 
 // flop/s of the fastest unit that one of the step's kernels multiplies on, at the card's highest

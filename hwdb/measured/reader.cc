@@ -96,8 +96,11 @@ void say_notes(const RunFile& file, Diagnostics& faults) {
         place, fmt::format("did you mean \"{}\"?", near)));
   }
   if (others.empty()) return;
-  faults.push_back(plimsoll::note(
-      "W515", fmt::format("kept as notes, and not read: {}", fmt::join(others, ", ")), place));
+  faults.push_back(
+      plimsoll::note("W515",
+                     fmt::format("these columns or keys are kept as notes and have no effect: {}",
+                                 fmt::join(others, ", ")),
+                     place));
 }
 
 Result<RunFile> finish(RunFile file, Diagnostics faults) {

@@ -9,7 +9,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "estimator" / "app"
 # In their order. A worker of the page has the first two, by their ids.
-SCRIPTS = ["wasi", "engine", "lanes", "question", "marks", "roofline", "answer", "controls", "sweep", "web"]
+SCRIPTS = ["wasi", "engine", "lanes", "question", "marks", "roofline", "gpus", "answer", "controls", "sweep", "web"]
 
 
 def script_source(script: str) -> str:

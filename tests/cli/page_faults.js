@@ -1,5 +1,5 @@
-// In a copy of a report, in a frame: tells the frame's owner which texts lie over each other or beside the page, which
-// are hard to read, and which tables scroll without saying so.
+// In a report: which texts lie over each other or beside the page, which are hard to read, and which tables scroll
+// without saying so; an empty text where none do.
 (() => {
   "use strict";
   const own = (e) => [...e.childNodes].filter((n) => n.nodeType === Node.TEXT_NODE && n.data.trim() !== "");
@@ -34,7 +34,7 @@
     const all = leaves().flatMap(boxes), found = [];
     for (const [i, a] of all.entries()) {
       const picture = a.e.closest("svg");
-      if (picture && a.box.right > picture.getBoundingClientRect().right + 2) found.push(`beside its picture: ${a.text}`);
+      if (picture && a.box.right > picture.getBoundingClientRect().right + 2) found.push(`beside its picture (${picture.closest(".chart")?.dataset.chart}): ${a.text}`);
       if ((a.box.right > innerWidth + 1 || a.box.left < -1) && !a.e.closest(".scroll")) found.push(`beside the page: ${a.text}`);
       for (const b of all.slice(i + 1)) {
         if (b.box.top < a.box.bottom && a.e !== b.e && over(a.box, b.box)) found.push(`${a.text} | ${b.text}`);
@@ -49,10 +49,6 @@
     if (document.documentElement.scrollWidth > innerWidth) found.push(`the page is ${document.documentElement.scrollWidth} wide`);
     return found;
   };
-  const wait = () => {
-    if (document.documentElement.dataset.drawn !== "true") return void setTimeout(wait, 100);
-    // Hints and charts take their places.
-    setTimeout(() => parent.postMessage(`faults: ${faults().slice(0, 20).join("; ") || "none"}`, "*"), 300);
-  };
-  wait();
-})();
+  // Hints and charts take their places.
+  return new Promise((done) => setTimeout(() => done(faults().slice(0, 20).join("; ")), 300));
+})()

@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 // Of a sweep: how long it took. Elsewhere lines are compared as they are.
 std::string without_seconds(const std::string& line) {
-  const size_t at = line.find(" do not fit; ");
+  const size_t at = line.find(" not fit; ");
   return at == line.npos ? line : line.substr(0, at);
 }
 

@@ -51,6 +51,7 @@ TEST_CASE("web: sliders are followed, within the time that a page has") {
   move(browser, "tensor parallel", 1);
   const auto axes = answer_of(browser)["result"]["parallel"]["axes"];
   CHECK(axes["tp"] == 2);
+  CHECK(browser.evaluate("document.querySelectorAll('.lane').length") > 1);
 }
 
 TEST_CASE("web: a sweep has the verdicts, the times and the largest batches of the command") {
@@ -157,6 +158,13 @@ TEST_CASE("web: no label lies over another, on a phone, on a desk, on paper") {
   const Question questions[] = {
       {{"model", "hf:llama-3.1-8b"}, {"gpu", "h100-sxm-80gb"}, {"batch", "1"}},
       {{"model", "builtin:resnet50"}, {"gpu", "t4"}, {"batch", "1024"}},
+      {{"model", "hf:llama-3.2-1b"},
+       {"gpu", "h100-sxm-80gb"},
+       {"gpus", "8"},
+       {"tp", "2"},
+       {"pp", "2"},
+       {"micro_batches", "4"},
+       {"batch", "4"}},
       {{"model", "builtin:gpt2"},
        {"gpu", "t4"},
        {"view", "sweep"},

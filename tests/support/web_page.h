@@ -96,7 +96,7 @@ inline nlohmann::json as_command(nlohmann::json answer) {
   auto& result = answer["result"];
   result["memory"].erase("curve");
   for (const char* of_page : {"parts", "tensors"}) result["memory"]["peak"].erase(of_page);
-  result.erase("modules");
+  for (const char* of_page : {"modules", "lanes"}) result.erase(of_page);
   return answer;
 }
 

@@ -117,7 +117,7 @@ std::vector<Verb> make_verbs(const FlagSet& root, std::string_view named) {
     verbs.push_back(verb.make(root));
     const FlagSet& app = verbs.back().app;
     app.allow_extras();
-    app.add_option("--error-format", "of messages: text, or json for one object a line")
+    app.add_option("--error-format", "format of messages: text, or json with one object per line")
         .type_name("FORM")
         .group(rarely(kOutputGroup));
   }

@@ -171,7 +171,7 @@ int run_estimate(EstimateFlags flags) {
       report(as_strict(in_model(estimated->diagnostics, request->model), request->strict));
   if (status != 0) return status;
   if (trace) {
-    auto written = trace->write(to_chrome_trace(*estimated->trace));
+    auto written = trace->write(to_chrome_trace(*estimated->trace, estimated->time.lanes));
     if (!written) return report(written.error());
   }
   const bool tables_alone = flags.output.quiet || flags.output.table() != nullptr;
@@ -206,8 +206,8 @@ Verb make_estimate(const FlagSet& root) {
     app.add_flag(name, into, help).group(group);
   };
   add("--layers", flags->layers, "a line per layer", kOutputGroup);
-  add_value(app, flags->shared, "depth", "fold layers into modules of so many path parts", "N",
-            rarely(kOutputGroup));
+  add_value(app, flags->shared, "depth", "sum layers by the first N parts of their modules' paths",
+            "N", rarely(kOutputGroup));
   add("--kernels", flags->kernels, "distinct kernels by share of time", kOutputGroup);
   add("--metrics", flags->metrics,
       "throughput, utilisations, PCIe, memory and kernels by category, with definitions",

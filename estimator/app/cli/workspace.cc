@@ -106,7 +106,7 @@ Verb make_workspace(const FlagSet& root) {
   app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
   app.add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");
   app.add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
-  app.add_flag("--json", flags->json, "as JSON lines, which it always is");
+  app.add_flag("--json", flags->json, "print JSON lines, the only format of this command");
   return {app, [flags] { return run_workspace(*flags); }};
 }
 

@@ -5,7 +5,7 @@
 
   const tools = chartTools();
   const batches = batchCharts(tools), lists = listCharts(tools);
-  const CHARTS = { ...estimateCharts(tools), ...batches.charts, ...lists.charts, ...planCharts(tools), ...watchCharts(tools) };
+  const CHARTS = { ...estimateCharts(tools), ...batches.charts, ...lists.charts, ...planCharts(tools), ...laneCharts(tools), ...watchCharts(tools) };
   // The ways in which a chart can be drawn, where the result says them.
   const VARIANTS = lists.variants;
 
@@ -14,6 +14,7 @@
     axis: { labelColor: "currentColor", titleColor: "currentColor", domainColor: "currentColor", tickColor: "currentColor",
             gridColor: "currentColor", gridOpacity: 0.15, titleFontWeight: "normal", labelOverlap: "parity", labelSeparation: 6 },
     axisBand: { labelOverlap: false },
+    axisXQuantitative: { labelFlush: 20 }, // labels near an end stay within the picture
     axisLeft: { minExtent: 38 },
     legend: { labelColor: "currentColor", titleColor: "currentColor", titleFontWeight: "normal", labelLimit: 300 },
   };

@@ -6,7 +6,7 @@
 #include "estimator/app/html/page.h"
 #include "estimator/app/report/headline.h"
 #include "estimator/app/report/json.h"
-#include "estimator/app/report/text.h"
+#include "estimator/app/report/spelling.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -23,8 +23,11 @@ std::string page_with(const Estimate& e, const Result<LargestBatch>& batches,
   if (batches) {
     write_batch_section(body, *batches);
   } else {
-    open_section(body, "batch", "Batch size", "No other batch was looked at:");
-    body.element("p", to_text(batches.error().front())).close();
+    const Diagnostic why = spelled(batches.error().front());
+    open_section(body, "batch", "Batch size", "No other batch was estimated.");
+    body.element("p", fmt::format("{}: {}.{}", why.code, why.message,
+                                  why.help.empty() ? "" : " " + why.help + "."));
+    body.close();
   }
   write_time_sections(body, e);
   write_layer_section(body, e, lists != JsonOptions::Lists::kNeither);

@@ -109,6 +109,7 @@ void add_step_parts(Markup& out, const Estimate& e) {
   part("backward", t.backward_ns);
   part("update", t.update_ns);
   part("communication", t.communication_ns);
+  part("other stages", t.bubble_ns);
   part("input copy", t.input_copy_ns);
   part("GPU's work", t.gpu_ns);
   part("host: launches", t.host_ns);
@@ -233,6 +234,7 @@ void write_time_sections(Markup& out, const Estimate& e) {
   }
   add_step_parts(out, e);
   out.close();
+  write_lane_section(out, e);
   if (e.time.kernels.empty()) return;
   open_section(out, "roofline", "Roofline",
                e.peak_flops && e.bandwidth_bytes_per_second

@@ -14,8 +14,11 @@ namespace plimsoll {
 void write_answer(Markup& out, const Estimate& e);
 // Memory over the step, and what fills its peak.
 void write_memory_sections(Markup& out, const Estimate& e);
-// Where the time goes: the step's parts, modules, kernels below the roofline.
+// Where the time goes: the step's parts, modules, lanes of several GPUs, kernels below the
+// roofline.
 void write_time_sections(Markup& out, const Estimate& e);
+// Of several GPUs: a step of one of them, the stages of a pipeline, and what goes over which link.
+void write_lane_section(Markup& out, const Estimate& e);
 // Layers in their modules, or these alone.
 void write_layer_section(Markup& out, const Estimate& e, bool with_layers);
 // What was assumed, diagnostics, what was recognised, and where the figures come from.

@@ -66,8 +66,9 @@ Scripts scripts_of_page() {
         fmt::format("<script type=\"text/plain\" id=\"vega\">{}</script>\n", base64(vega));
     scripts.policy = script_source(*unpacked) + " ";
   }
-  for (const char* file : {"tables.js", "chart_tools.js", "estimate_charts.js", "batch_charts.js",
-                           "list_charts.js", "plan_charts.js", "watch_charts.js", "charts.js"})
+  for (const char* file :
+       {"tables.js", "chart_tools.js", "estimate_charts.js", "batch_charts.js", "list_charts.js",
+        "plan_charts.js", "lane_charts.js", "watch_charts.js", "charts.js"})
     add_script(scripts, page_file(file));
   return scripts;
 }

@@ -64,6 +64,10 @@ void describe_lists(Fields& f, Estimate& e, const JsonOptions& options) {
   const bool neither = options.lists == JsonOptions::Lists::kNeither;
   std::vector<LayerEstimate> none;
   f.list("layers", neither ? none : e.layers, [&](LayerEstimate& l) { describe(f, l, e.on_host); });
+  f("lanes", e.time.lanes,
+    {.meaning = "with --html, of several GPUs: what one of them does over a step, and what goes "
+                "over which link meanwhile",
+     .absent_where = !e.time.lanes});
   f("modules", e.modules,
     {.meaning = "with --html: layers in sums, a module before those inside it; those of depth 1 "
                 "sum to the layers",

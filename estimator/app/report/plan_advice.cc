@@ -45,11 +45,15 @@ std::string crossing_text(const Crossing& c) {
 
 std::string counts_text(const PlanAdvice& advice) {
   const PlanCounts& c = advice.counts;
-  std::string text = fmt::format("{} plans for {} samples an update: {} keep more than the GPU has",
-                                 c.considered, advice.global_batch, c.kept_too_much);
-  if (c.refused > 0) text += fmt::format(", {} are refused", c.refused);
-  return text + fmt::format(", {} were compared by single blocks, {} of them estimated.",
-                            c.compared, c.estimated);
+  std::string text = fmt::format(
+      "{} plans train {} samples per update. In {} of them, weights and what is kept "
+      "with them need more memory than a GPU has.",
+      c.considered, advice.global_batch, c.kept_too_much);
+  if (c.refused > 0) text += fmt::format(" {} are not supported.", c.refused);
+  return text + fmt::format(
+                    " {} were compared by the cost of one block, and {} of these were "
+                    "estimated in full.",
+                    c.compared, c.estimated);
 }
 
 std::string nearest_text(const NearestFit& n, int64_t nodes, const Page& page) {

@@ -146,7 +146,8 @@ std::string to_json_line(const SweepSummary& summary) {
 
 std::string to_text(const SweepSummary& summary) {
   const auto [yes, perhaps, no] = summary.by_verdict;
-  std::string text = fmt::format("{} fit, {} may fit, {} do not fit", yes, perhaps, no);
+  std::string text =
+      fmt::format("{} fit, {} may fit, {} do{} not fit", yes, perhaps, no, no == 1 ? "es" : "");
   if (summary.failed > 0) text += fmt::format(", {} have no answer", summary.failed);
   return text + fmt::format("; {:.1f} s\n", summary.seconds);
 }

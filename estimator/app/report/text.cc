@@ -115,22 +115,26 @@ std::string host(const Estimate& e) {
 std::string timing(const Estimate& e, const Page& page) {
   if (e.on_host) return "";
   const TimeEstimate& t = e.time;
-  std::string step =
-      fmt::format("Step: forward {}, backward {}, update {}", human_time(t.forward_ns),
-                  human_time(t.backward_ns), human_time(t.update_ns));
-  if (t.input_copy_ns > 0) step += fmt::format(", input copy {}", human_time(t.input_copy_ns));
-  if (t.communication_ns > 0)
-    step += fmt::format(", communication {}", human_time(t.communication_ns));
+  std::string step = fmt::format("Step: forward {}", human_time(t.forward_ns));
+  const auto part = [&](std::string_view what, int64_t ns) {
+    if (ns > 0) step += fmt::format(", {} {}", what, human_time(ns));
+  };
+  part("backward", t.backward_ns);
+  part("update", t.update_ns);
+  part("input copy", t.input_copy_ns);
+  part("communication", t.communication_ns);
+  part("waiting for other stages", t.bubble_ns);
   step += fmt::format("; {} launches, GPU busy {:.0f} %{}", t.launches, 100 * t.gpu_busy,
                       t.input_bound  ? ", limited by the input"
                       : t.host_bound ? ", limited by the host"
                                      : "");
-  std::string host = escaped_format("Host {}: launches {}, step {}", t.host_id,
+  std::string host = escaped_format("Host ({}): kernel launches {}, framework {}", t.host_id,
                                     human_time(t.host_ns), human_time(t.framework_ns));
   if (counts_loading(t)) host += fmt::format(", loader {}", human_time(t.loader_ns));
   if (t.input_copy_ns > 0) host += fmt::format(", input copy {}", human_time(t.input_copy_ns));
-  if (t.loader == name(LoaderKind::kNone)) host += "; data loading is not included";
-  if (t.loader == name(LoaderKind::kFiles)) host += "; reading of files widens the range only";
+  if (t.loader == name(LoaderKind::kNone)) host += ". Data loading is not included.";
+  if (t.loader == name(LoaderKind::kFiles))
+    host += ". The time to read files is unknown and widens the range only.";
   std::string text = "\n" + wrapped(step, page, 6) + wrapped(host, page, 6);
   for (const LengthTime& l : t.lengths) {
     text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,
@@ -163,14 +167,15 @@ std::string serving(const Estimate& e, const Page& page) {
   if (!e.serve) return "";
   const ServeEstimate& s = *e.serve;
   const std::string blocks =
-      s.block_tokens > 1 ? fmt::format(" in {} blocks of {}, as {} shares out memory",
+      s.block_tokens > 1 ? fmt::format(" in {} blocks of {}, as {} divides it",
                                        s.tokens_that_fit / s.block_tokens, s.block_tokens, s.engine)
                          : "";
-  return wrapped(fmt::format("Serve: {} of keys and values per token, {} tokens fit{}; prefill {}, "
-                             "one more token of each sequence {}\n",
-                             human_bytes(s.kv_bytes_per_token), s.tokens_that_fit, blocks,
-                             human_time(s.prefill_ns), human_time(s.decode_ns)),
-                 page);
+  return wrapped(
+      fmt::format("Serving: the KV cache takes {} per token and has room for {} tokens{}. "
+                  "Prefill takes {}, the next token of all sequences {}.",
+                  human_bytes(s.kv_bytes_per_token), s.tokens_that_fit, blocks,
+                  human_time(s.prefill_ns), human_time(s.decode_ns)),
+      page);
 }
 
 }  // namespace

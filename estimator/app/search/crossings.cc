@@ -3,6 +3,7 @@
 #include <string>
 
 #include "estimator/time/step_conditions.h"
+#include "graph/parallel/axis_word.h"
 
 namespace plimsoll {
 namespace {
@@ -11,32 +12,30 @@ namespace {
 std::string message_along(Axis axis, const ParallelPlan& plan) {
   switch (axis) {
     case Axis::kTensor:
-      return plan.sequence_parallel ? "gathers and scatters feature maps twice a block, each way"
-                                    : "sums feature maps twice a block, each way";
+      return plan.sequence_parallel
+                 ? "gathers and scatters feature maps twice per block in each pass"
+                 : "sums feature maps twice per block in each pass";
     case Axis::kShard:
       if (plan.sharded == Sharded::kWeights)
-        return plan.keeps_gathered ? "gathers weights and scatters gradients once a micro-batch"
-                                   : "gathers weights twice and scatters gradients, a micro-batch";
+        return plan.keeps_gathered
+                   ? "gathers weights and scatters gradients once per micro-batch"
+                   : "gathers weights twice and scatters gradients once per micro-batch";
       return plan.sharded == Sharded::kGradients
-                 ? "scatters gradients a micro-batch, and gathers weights once an update"
-                 : "scatters gradients and gathers weights once an update";
+                 ? "scatters gradients once per micro-batch and gathers weights once per update"
+                 : "scatters gradients and gathers weights once per update";
     case Axis::kData:
-      return "sums gradients once an update";
+      return "sums gradients once per update";
     case Axis::kContext:
       return plan.context_by == ContextBy::kUlysses
-                 ? "exchanges parts of sequences for heads four times a block, each way"
-                 : "passes keys and values on once a block, and twice as much back";
+                 ? "exchanges parts of sequences for heads four times per block in each pass"
+                 : "passes keys and values on once per block, and twice as much in the backward "
+                   "pass";
     case Axis::kExpert:
-      return "sends tokens to their experts and back once a block, each way";
+      return "sends tokens to their experts and back once per block in each pass";
     case Axis::kStage:
-      return "hands feature maps to the next stage and gradients back, a micro-batch";
+      return "hands feature maps to the next stage and gradients back, once per micro-batch";
   }
   return "";
-}
-
-// Of ZeRO people say data parallel, whatever ranks share.
-Axis called(Axis axis, const ParallelPlan& plan) {
-  return axis == Axis::kShard && plan.sharded_by == ShardedBy::kZero ? Axis::kData : axis;
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ std::vector<Crossing> crossings_of(const Request& request, const Platform& platf
     if (plan->mesh.extents[i] == 1) continue;
     const bool joined = axis == Axis::kShard && plan->sharded != Sharded::kNothing;
     const ExchangeGroup& group = axes[i + (joined ? kAxisCount : 0)].group;
-    crossings.push_back({.axis = std::string(kAxisNames[static_cast<size_t>(called(axis, *plan))]),
+    crossings.push_back({.axis = std::string(parallel::axis_word(axis, *plan)),
                          .ranks = plan->mesh.extents[i],
                          .per_node = group.per_node,
                          .link = group.per_node > 1 && platform.link ? platform.link->id : "",

@@ -73,7 +73,7 @@ double percent(int64_t part, int64_t whole) {
 std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan>& all) {
   const PricedPlan& p = best.priced;
   std::string text =
-      fmt::format("of its step {:.0f} % is waiting for exchanges and {:.0f} % for other stages",
+      fmt::format("{:.0f} % of its step is waiting for exchanges and {:.0f} % for other stages",
                   percent(p.communication_ns, p.step_ns), percent(p.bubble_ns, p.step_ns));
   const auto other = std::ranges::find_if(all, [&](const EstimatedPlan& e) {
     return e.priced.verdict == p.verdict && !e.plan.same_mesh(best.plan);
@@ -81,7 +81,7 @@ std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan
   if (other == all.end()) return text;
   const PricedPlan& o = other->priced;
   return text + fmt::format(
-                    "; the next mesh, {}, takes {:.0f} % longer and waits {:.0f} % and "
+                    ". The next mesh is {}: its step is {:.0f} % longer and waits {:.0f} % and "
                     "{:.0f} %",
                     o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
                     percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));

@@ -121,7 +121,7 @@ const drawn = (() => {
   const contents = (answer, width) => {
     if (answer.schema !== "plimsoll.estimate") return [messages(answer.diagnostics, "Why")];
     const helps = answer.result.remedies.length > 0 ? remedies(answer) : null;
-    return [helps, parts(answer), course(answer), modules(answer), roofline.drawn(answer, width), times(answer), assumed(answer.assumed),
+    return [helps, parts(answer), course(answer), modules(answer), roofline.drawn(answer, width), times(answer), gpus.drawn(answer), assumed(answer.assumed),
             messages(answer.diagnostics, "Notes")].filter((part) => part !== null);
   };
 

@@ -126,6 +126,31 @@ TEST_CASE("exchange: work beside a collective has fewer multiprocessors") {
                          alike({.per_node = 2}, rates)) == doctest::Approx(3));
 }
 
+TEST_CASE("exchange: the course says when each collective runs") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  ExchangeRates rates = slow();
+  rates.link.bandwidth = 1e8;
+  // Of 5 s each; the second is begun when the first has run for 4 s, half of its rate.
+  const std::vector<ExchangePoint> points = {{.collective = 0, .bytes = 500'000'000},
+                                             {.collective = 1, .bytes = 500'000'000},
+                                             {.collective = 0, .awaited = true},
+                                             {.collective = 1, .awaited = true, .times = 2}};
+  const std::vector<double> work = {1, 4, 2, 0, 10};
+  ExchangeCourse course;
+  const double waited =
+      exposed_exchange(ring, points, work, alike({.per_node = 2}, rates), 1, &course);
+  REQUIRE(course.spans.size() == 2);
+  CHECK(course.spans[0].point == 0);
+  CHECK(course.spans[0].begin == doctest::Approx(1));
+  CHECK(course.spans[0].end == doctest::Approx(9));  // 3 s are done at 7, of which 2 are waited for
+  CHECK(course.spans[0].waited == doctest::Approx(2));
+  CHECK(course.spans[1].begin == doctest::Approx(9));
+  CHECK(course.spans[1].end == doctest::Approx(19));  // in a pass that runs twice
+  CHECK(course.spans[1].waited == doctest::Approx(10));
+  CHECK(course.waits == std::vector<double>{0, 0, 2, 10});
+  CHECK(waited == doctest::Approx(12));
+}
+
 TEST_CASE("exchange: axes have queues of their own") {
   const ExchangeScheme& ring = *find_exchange_scheme("ring");
   ExchangeRates rates = slow();

@@ -123,7 +123,7 @@ TEST_CASE("estimate page: one small file that loads nothing, and runs only its o
       CHECK(allowed.find("'sha256-" + base64(hash.digest()) + "'") != allowed.npos);
       ++scripts;
     }
-    CHECK(scripts == 8);  // tables.js, and seven of charts
+    CHECK(scripts == 9);  // tables.js, and seven of charts
   }
   CHECK(refers_outside("<p>http://x"));  // the check can fail
   CHECK(refers_outside("<img src=\"x\">"));
