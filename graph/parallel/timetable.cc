@@ -10,7 +10,8 @@ namespace plimsoll::parallel {
 namespace {
 
 // Where a micro-batch has been, in one direction through a chunk of a stage.
-using Place = std::tuple<bool, int64_t, int64_t, int64_t>;  // forward, stage, chunk, micro-batch
+using PassPlace =
+    std::tuple<bool, int64_t, int64_t, int64_t>;  // forward, stage, chunk, micro-batch
 
 class Pipeline {
  public:
@@ -46,22 +47,22 @@ class Pipeline {
  private:
   // The pass of another stage that makes what this one takes. Of its own stage a pass needs only
   // what runs before it in any order.
-  std::optional<Place> needs(int64_t stage, const Work& work) const {
+  std::optional<PassPlace> needs(int64_t stage, const Work& work) const {
     const int64_t last = all_.stages - 1, batch = work.micro_batch, chunk = work.chunk;
     if (work.pass == Pass::kBackwardWeights) return std::nullopt;
     if (work.pass == Pass::kForward) {
-      if (stage > 0) return Place{true, stage - 1, chunk, batch};
-      if (chunk > 0) return Place{true, last, chunk - 1, batch};
+      if (stage > 0) return PassPlace{true, stage - 1, chunk, batch};
+      if (chunk > 0) return PassPlace{true, last, chunk - 1, batch};
       return std::nullopt;
     }
-    if (stage < last) return Place{false, stage + 1, chunk, batch};
-    if (chunk + 1 < all_.chunks) return Place{false, 0, chunk + 1, batch};
-    return Place{true, stage, chunk, batch};
+    if (stage < last) return PassPlace{false, stage + 1, chunk, batch};
+    if (chunk + 1 < all_.chunks) return PassPlace{false, 0, chunk + 1, batch};
+    return PassPlace{true, stage, chunk, batch};
   }
 
   const Stage& all_;
   const PassSeconds& seconds_;
-  std::map<Place, double> ends_;
+  std::map<PassPlace, double> ends_;
 };
 
 }  // namespace
