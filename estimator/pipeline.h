@@ -5,9 +5,9 @@
 
 namespace plimsoll {
 
-// The memory of the stage that needs most, and the time of the slowest; of the stage of --rank
-// where that is given, and of one GPU that it is. `models`: as of estimate_once(). Cost: an
-// estimate for each stage.
+// The memory of the stage that needs most, and the time of the slowest; what is assumed of the
+// first; of the stage of --rank where that is given, and of one GPU that it is. `models`: as of
+// estimate_once(). Cost: an estimate for each stage.
 Result<Estimate> estimate_stages(Request request, const Hwdb& hwdb, ModelCache* models = nullptr);
 
 }  // namespace plimsoll

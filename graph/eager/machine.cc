@@ -1,6 +1,7 @@
 #include "graph/eager/machine.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -346,9 +347,12 @@ bool Machine::repeat_since(size_t begin, int64_t times) {
   const bool older = freed.empty() || *freed.rbegin() < first;
   const bool gradient_stays =
       std::ranges::any_of(gradients, [&](BufferId id) { return left.contains(id); });
-  const bool alike = std::ranges::equal(left, freed, [&](BufferId a, BufferId b) {
-    const Buffer &here = step_.buffers[a], &before = step_.buffers[b];
-    return here.bytes == before.bytes && here.stream == before.stream;
+  // Whichever of a pass's is older: as many of each size and stream.
+  std::map<Dim, std::map<decltype(Buffer::stream), int64_t>, StructureOrder> more;
+  for (const BufferId id : left) ++more[step_.buffers[id].bytes][step_.buffers[id].stream];
+  for (const BufferId id : freed) --more[step_.buffers[id].bytes][step_.buffers[id].stream];
+  const bool alike = std::ranges::all_of(more, [](const auto& size) {
+    return std::ranges::all_of(size.second, [](const auto& of) { return of.second == 0; });
   });
   if (!older || !alike || gradient_stays) return false;
   step_.repeats.push_back({begin, events.size(), times});

@@ -32,6 +32,24 @@ struct Work {
 //                           micro-batches as there are stages before this one
 std::vector<Work> order_of(Schedule schedule, const Stage& at);
 
+// Forward passes through a chunk whose backward pass, or gradients of weights, are still to come:
+// the most at once.
+int64_t most_in_flight(Schedule schedule, const Stage& at);
+
+// A schedule's steady part: so many passes in a row, behind which the same follow of micro-batches
+// that are so many later. 0 passes: there is no such part.
+struct Period {
+  size_t passes = 0;
+  int64_t micro_batches = 1;
+};
+Period period_of(Schedule schedule, const Stage& at);
+
+// Of an order with this period, how many more periods follow the one that ends with pass `last`:
+// none where a backward pass of it is a micro-batch's first. Gradients of the first micro-batches
+// stay, and behind the last backward pass there is an update: both are in no period. Cost: linear
+// in the order.
+int64_t periods_after(const std::vector<Work>& order, size_t last, const Period& period);
+
 // Of the time of all its passes, what a stage waits for others; `weights`: of that time, what
 // gradients of weights take. Narayanan et al., arXiv:2104.04473, 2.2: (p - 1) / (v m); Qi et al.,
 // arXiv:2401.10241, table 1: (p - 1) (T_F + T_B - T_W), where T_B is without T_W.

@@ -91,19 +91,21 @@ class Expander {
     for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
     const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
     const Mesh& mesh = recipe_.parallel.mesh;
-    const std::vector<Work> order =
-        parallel::order_of(recipe_.parallel.schedule, {.stages = mesh.extent(Axis::kStage),
-                                                       .stage = mesh.coordinate(Axis::kStage),
-                                                       .micro_batches = passes,
-                                                       .chunks = chunks()});
-    size_t begin = 0;
+    const parallel::Stage stage{.stages = mesh.extent(Axis::kStage),
+                                .stage = mesh.coordinate(Axis::kStage),
+                                .micro_batches = passes,
+                                .chunks = chunks()};
+    const std::vector<Work> order = parallel::order_of(recipe_.parallel.schedule, stage);
+    const parallel::Period period = parallel::period_of(recipe_.parallel.schedule, stage);
+    std::vector<size_t> begins;  // the first event of each pass
+    bool written = false;        // a period, of which the next ones are no more than repeats
     for (size_t at = 0; at < order.size(); ++at) {
       const Work& work = order[at];
       const int64_t batch = work.micro_batch;
       if (work.pass == Pass::kForward) {
         // The first pass is over what the loader brings, the next over what other networks made.
         if (batch == 1) feed(*forward_, trained, made);
-        begin = machine_.here();
+        begins.resize(at + 1, machine_.here());
         if (is_stage()) chain = {&plan_.networks[static_cast<size_t>(work.chunk)]};
         if (auto done = run_forward_pass(chain, work); !done) return done;
         const bool goes_back =
@@ -115,11 +117,14 @@ class Expander {
         }
         continue;
       }
+      begins.resize(at + 1, machine_.here());
       if (trains_)
         run_backward_pass(work, *chain.back(), batch + 1 == passes && !phase.gradient_penalty);
-      const bool in_pairs = work.pass == Pass::kBackward && chunks() == 1;
-      if (in_pairs && batch == 1 && order[at - 1].pass == Pass::kForward)
-        at += 2 * static_cast<size_t>(repeat_pair(begin, passes));
+      if (written) continue;
+      const int64_t more = parallel::periods_after(order, at, period);
+      written = more > 0;
+      if (written && repeat_since(begins[at + 1 - period.passes], more, period))
+        at += static_cast<size_t>(more) * period.passes;
     }
     if (trains_) sum_tied(machine_, *forward_, plan_.tied);
     if (phase.gradient_penalty && trains_)
@@ -134,17 +139,16 @@ class Expander {
     return {};
   }
 
-  // Between the first backward pass, whose gradients stay, and the last, after which values live
-  // on, each pair of a forward and a backward pass is as the one before, which began at this event:
-  // how many of them need not be written. Those in flight then have later numbers.
-  int64_t repeat_pair(size_t begin, int64_t passes) {
-    const auto in_flight = static_cast<int64_t>(in_flight_.size());
-    const int64_t pairs = passes - 1 - std::max<int64_t>(1, in_flight);
-    if (pairs < 2 || !machine_.repeat_since(begin, pairs)) return 0;
-    std::map<int64_t, MicroBatch> later;
-    for (auto& [batch, made] : in_flight_) later[batch + pairs - 1] = std::move(made);
-    in_flight_ = std::move(later);
-    return pairs - 1;
+  // What was written since that event is a period of the schedule; so many more that follow need
+  // not be, and micro-batches in flight have later numbers then. No, where it leaves other memory
+  // than it found.
+  bool repeat_since(size_t begin, int64_t more, const parallel::Period& period) {
+    if (!machine_.repeat_since(begin, more + 1)) return false;
+    const int64_t later = more * period.micro_batches * chunks();
+    std::map<int64_t, MicroBatch> renumbered;
+    for (auto& [number, made] : in_flight_) renumbered[number + later] = std::move(made);
+    in_flight_ = std::move(renumbered);
+    return true;
   }
 
   // Only the trained network's weights want gradients, which begin anew.

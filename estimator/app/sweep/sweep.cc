@@ -9,13 +9,10 @@
 #include "estimator/answer/effects.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/app/sweep/sweep_bundles.h"
+#include "estimator/app/sweep/sweep_family.h"
+#include "estimator/app/sweep/sweep_variant.h"
 #include "estimator/app/sweep/sweep_warnings.h"
 #include "estimator/estimator.h"
-#include "estimator/model/model_cache.h"
-#include "estimator/request/find_platform.h"
-#include "estimator/request/one_stage.h"
-#include "estimator/step/distinct_kernels.h"
-#include "estimator/time/step_conditions.h"
 #include "graph/base/try.h"
 #include "graph/base/work_in_order.h"
 
@@ -25,33 +22,12 @@ namespace {
 constexpr int64_t kBlock = 128;          // points of sizes that are priced together
 constexpr size_t kMostHeld = 2'000'000;  // events of replays that are kept for the next device
 
-// A model at work in a sweep.
-struct Compiled {
-  explicit Compiled(ModelCache::Entry& of) : entry(of), bytes(of.model) {}
-  ModelCache::Entry& entry;
-  StepBytes bytes;
-  std::vector<std::vector<Launches>> launches{};  // by number among the distinct kernels
-};
-
-struct Family {
-  explicit Family(Request asked) : request(std::move(asked)) {}
-  Request request;
-  ModelCache models;
-  std::map<const ModelCache::Entry*, Compiled> compiled;
-  DistinctKernels kernels;
-};
-
-struct Variant {
-  size_t index;
-  const Request& request;
-  Evaluator evaluator;
-};
-
 // One point of one variant while its block is worked on.
 struct Entry {
   SweepPoint answer;
-  Compiled* compiled = nullptr;  // null where the point failed
-  size_t at = 0;                 // of the block
+  const SweepVariant* variant = nullptr;
+  SweepModel* compiled = nullptr;  // null where the point failed
+  size_t at = 0;                   // of the block
   StepTimeInput conditions{};
   std::optional<StepSum> sum{};
   std::optional<TimeContext> context{};  // where the card limits what algorithms there are
@@ -102,41 +78,44 @@ class Sweeper {
     return {};
   }
 
-  Result<std::vector<Variant>> prepare(const SweepGroup& group) {
+  Result<std::vector<SweepVariant>> prepare(const SweepGroup& group) {
     size_t index = group.index;
-    std::vector<Variant> variants;
+    std::vector<SweepVariant> variants;
     for (const Request& request : group.variants) {
-      auto platform = TRY(find_platform(hwdb_, request, request.devices.front()));
-      TRY(check_one_stage(request, platform));
-      block_.warnings.add(platform_warnings(platform, *request.recipe.precision));
-      auto evaluator = TRY(Evaluator::make(std::move(platform), request));
-      variants.push_back({index++, request, std::move(evaluator)});
+      auto stages = TRY(variants_of(index, request, hwdb_));
+      for (SweepVariant& variant : stages) {
+        if (variant.evaluator && !variant.further)
+          block_.warnings.add(
+              platform_warnings(variant.evaluator->platform(), *request.recipe.precision));
+        variants.push_back(std::move(variant));
+      }
+      ++index;
     }
     return variants;
   }
 
   Result<void> run_block(int64_t first, int64_t last) {
     std::vector<Entry> entries;
-    for (const Variant& variant : variants_) {
+    for (const SweepVariant& variant : variants_) {
       if (family_->models.events() > options_.most_events) {
         answer(entries);
         replays_.clear();
         family_.emplace(Request(family_->request));
       }
       for (int64_t point = first; point < last; ++point) {
+        auto known = options_.known ? options_.known(variant.index, point) : std::nullopt;
+        if (known && variant.further) continue;
         Entry& entry = entries.emplace_back();
-        if (options_.known) {
-          if (auto known = options_.known(variant.index, point)) {
-            entry.answer = std::move(*known);
-            continue;
-          }
+        entry.variant = &variant;
+        if (known) {
+          entry.answer = std::move(*known);
+          continue;
         }
         entry.answer.variant = variant.index;
         entry.answer.point = point;
-        entry.answer.device_id = variant.evaluator.platform().device.id;
         entry.at = static_cast<size_t>(point - first);
         if (auto planned = plan(variant, entry); !planned) {
-          if (exit_status(planned.error()) != 3) return planned;
+          if (!is_of_one_point(planned.error())) return planned;
           entry.answer.failure = std::move(planned.error());
           entry.compiled = nullptr;
         }
@@ -148,28 +127,46 @@ class Sweeper {
 
   void answer(std::vector<Entry>& entries) {
     if (options_.time) add_times(entries);
-    for (Entry& entry : entries) block_.points.push_back(std::move(entry.answer));
+    for (Entry& entry : entries) {
+      if (entry.variant->further) {
+        add_stage(entry.answer, first_stage_of(entry.answer));
+      } else {
+        block_.points.push_back(std::move(entry.answer));
+      }
+    }
     entries.clear();
   }
 
+  // It has been answered, with others behind it.
+  SweepPoint& first_stage_of(const SweepPoint& stage) {
+    return *std::find_if(block_.points.rbegin(), block_.points.rend(), [&](const SweepPoint& p) {
+      return p.variant == stage.variant && p.point == stage.point;
+    });
+  }
+
   // The model at a point, and what it takes of the device.
-  Result<void> plan(const Variant& variant, Entry& entry) {
+  Result<void> plan(const SweepVariant& variant, Entry& entry) {
+    if (!variant.evaluator) {
+      entry.answer.device_id = TRY(hwdb_.device(variant.request.devices.front())).id;
+      return tl::make_unexpected(variant.refusal);
+    }
+    entry.answer.device_id = variant.evaluator->platform().device.id;
     const auto compiled = TRY(compiled_at(variant, entry.answer.point));
     entry.compiled = compiled;
     const CompiledModel& model = entry.compiled->entry.model;
     StepBinder& step = entry.compiled->entry.step;
     const Binding binding = binding_at(model, sizes_at(entry.answer.point));
-    const Platform& platform = variant.evaluator.platform();
+    const Platform& platform = variant.evaluator->platform();
     if (options_.time) {
       const auto bound = TRY(step(binding));
-      entry.conditions =
-          step_conditions(model, platform, variant.evaluator.behaviour().dispatch, variant.request);
+      entry.conditions = step_conditions(model, platform, variant.evaluator->behaviour().dispatch,
+                                         variant.request);
       entry.compiled->bytes.fill_in(*bound, entry.conditions);
       entry.conditions.samples = samples_loaded(model, binding, platform);
       add_host_stages(model, binding, platform, entry.conditions);
     }
-    const auto plan = TRY(variant.evaluator.device(model, step, binding, replay_at(entry)));
-    if (plan.workspaces.free_bytes) entry.context.emplace(variant.evaluator.context(plan));
+    const auto plan = TRY(variant.evaluator->device(model, step, binding, replay_at(entry)));
+    if (plan.workspaces.free_bytes) entry.context.emplace(variant.evaluator->context(plan));
     SweepPoint& answer = entry.answer;
     answer.usable_bytes = platform.usable_bytes;
     answer.device_bytes = plan.memory.device_bytes;
@@ -195,20 +192,20 @@ class Sweeper {
     return sizes;
   }
 
-  Result<Compiled*> compiled_at(const Variant& variant, int64_t point) {
+  Result<SweepModel*> compiled_at(const SweepVariant& variant, int64_t point) {
     const Request& request = variant.request;
-    const auto& [recipe, policy] = variant.evaluator.behaviour().autograd;
+    const auto& [recipe, policy] = variant.evaluator->behaviour().autograd;
     const auto entry = TRY(family_->models.at(request, recipe, policy, sizes_at(point)));
     const auto [place, is_new] = family_->compiled.try_emplace(entry, *entry);
-    Compiled& compiled = place->second;
+    SweepModel& compiled = place->second;
     if (!is_new) return &compiled;
-    const Platform& platform = variant.evaluator.platform();
+    const Platform& platform = variant.evaluator->platform();
     block_.warnings.add_model(warnings_of(request, platform, entry->model));
-    if (options_.time) number_kernels(compiled, variant.evaluator.behaviour().dispatch);
+    if (options_.time) number_kernels(compiled, variant.evaluator->behaviour().dispatch);
     return &compiled;
   }
 
-  void number_kernels(Compiled& compiled, const DispatchBehaviour& dispatch) {
+  void number_kernels(SweepModel& compiled, const DispatchBehaviour& dispatch) {
     const Step& step = compiled.entry.model.step;
     const std::vector<size_t> numbers = family_->kernels.add(step);
     compiled.launches.resize(family_->kernels.size());
@@ -256,16 +253,12 @@ class Sweeper {
       Entry* failed[] = {&entry};
       return fail(failed, bound.error());
     }
-    const DispatchBehaviour& dispatch = variant_of(entry).evaluator.behaviour().dispatch;
+    const DispatchBehaviour& dispatch = entry.variant->evaluator->behaviour().dispatch;
     for (const auto& [id, launches] : count_launches(model.step, dispatch.adds_bias)) {
       const KernelAt& kernel = (*bound)->kernels[id];
       entry.sum->add(kernel, launches, kernel_time(kernel, *entry.context));
       entry.evidence.add(kernel.flop, launches.count, evidence_of(kernel, *entry.context));
     }
-  }
-
-  const Variant& variant_of(const Entry& entry) const {
-    return variants_[entry.answer.variant - variants_.front().index];
   }
 
   static void fail(std::span<Entry*> entries, const Diagnostics& why) {
@@ -315,7 +308,7 @@ class Sweeper {
   void finish(Entry& entry) {
     if (!entry.compiled) return;
     const CompiledModel& model = entry.compiled->entry.model;
-    const Evaluator& evaluator = variant_of(entry).evaluator;
+    const Evaluator& evaluator = *entry.variant->evaluator;
     entry.conditions.errors =
         step_errors(model, evaluator.platform(), evaluator.behaviour().dispatch, entry.evidence);
     const StepTime step = entry.sum->finish(entry.conditions);
@@ -334,7 +327,7 @@ class Sweeper {
 
   std::optional<int64_t> run_of(const Entry& entry, double step_seconds) const {
     const CompiledModel& model = entry.compiled->entry.model;
-    const ProgramRequest& program = variant_of(entry).request;
+    const ProgramRequest& program = entry.variant->request;
     const double whole_batch =
         samples_per_step(model, binding_at(model, sizes_at(entry.answer.point)),
                          model.recipe.parallel.mesh.replicas());
@@ -345,15 +338,18 @@ class Sweeper {
   }
 
   // Recipes of one precision are priced alike on one device.
-  const TimeContext& context() const { return variants_.front().evaluator.context(); }
+  const TimeContext& context() const {
+    return std::ranges::find_if(variants_, [](const SweepVariant& v) { return !!v.evaluator; })
+        ->evaluator->context();
+  }
 
   std::span<const SizeAxis> sizes_;
   const Hwdb& hwdb_;
   SweepOptions options_;
-  std::optional<Family> family_;
-  std::vector<std::vector<Variant>> prepared_;  // of a bundle's groups
-  std::span<const Variant> variants_;           // of the one at work
-  std::map<std::pair<const Compiled*, size_t>, LastReplay> replays_;
+  std::optional<SweepFamily> family_;
+  std::vector<std::vector<SweepVariant>> prepared_;  // of a bundle's groups
+  std::span<const SweepVariant> variants_;           // of the one at work
+  std::map<std::pair<const SweepModel*, size_t>, LastReplay> replays_;
   size_t held_ = 0;
   BlockAnswer block_;
 };

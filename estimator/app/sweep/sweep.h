@@ -82,9 +82,11 @@ struct SweepOptions {
 // of a variant, in blocks, and all variants, in an order that no number of threads changes, and
 // says whether to go on.
 // Returns the warnings about models and cards, each once. What a model says of one point (exit
-// status 3) is that point's failure; every other error ends the sweep. Cost: to compile a variant,
-// some 3 ms (ResNet-50); a point, some 0.2 ms to replay the allocator and 0.01 ms to price its
-// kernels.
+// status 3) is that point's failure, and so is a plan that the GPUs or the model do not allow
+// (E120); every other error ends the sweep. Of a pipeline the answer is the memory of the stage
+// that needs most and the time of the slowest. Cost: to compile a variant, or each of up to four
+// stages, some 3 ms (ResNet-50); a point, some 0.2 ms to replay the allocator and 0.01 ms to price
+// its kernels.
 Result<Diagnostics> sweep(std::span<const Request> variants, std::span<const SizeAxis> sizes,
                           const Hwdb& hwdb, const SweepOptions& options,
                           const std::function<bool(const SweepPoint&)>& use);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace plimsoll::parallel {
@@ -81,6 +82,48 @@ TEST_CASE("schedule: chunks and gradients that wait shorten the bubble") {
   CHECK(bubble_of(Schedule::kInterleaved, at, 0) == doctest::Approx(3. / 16));
   CHECK(bubble_of(Schedule::kZeroBubble, {.stages = 4, .micro_batches = 8}, 1. / 3) ==
         doctest::Approx(1. / 8));
+}
+
+// By walking each order.
+TEST_CASE("schedule: so many forward passes wait for their backward passes at most") {
+  struct Case {
+    Schedule schedule;
+    int64_t chunks = 1;
+  };
+  for (const Case& c : {Case{Schedule::kOneForwardOneBackward}, Case{Schedule::kForwardFirst},
+                        Case{Schedule::kInterleaved, 2}, Case{Schedule::kInterleaved, 4},
+                        Case{Schedule::kZeroBubble}}) {
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      const Stage at{.stages = 4, .stage = stage, .micro_batches = 8, .chunks = c.chunks};
+      int64_t waiting = 0, most = 0;
+      for (const Work& work : order_of(c.schedule, at)) {
+        const bool ends = c.schedule == Schedule::kZeroBubble ? work.pass == Pass::kBackwardWeights
+                                                              : work.pass == Pass::kBackward;
+        waiting += work.pass == Pass::kForward ? 1 : ends ? -1 : 0;
+        most = std::max(most, waiting);
+      }
+      CAPTURE(static_cast<int>(c.schedule));
+      CAPTURE(stage);
+      CHECK(most_in_flight(c.schedule, at) == most);
+    }
+  }
+}
+
+TEST_CASE("schedule: a period comes again until the last backward pass") {
+  const Stage zero{.stages = 3, .stage = 1, .micro_batches = 12};
+  const Period three = period_of(Schedule::kZeroBubble, zero);
+  CHECK(three.passes == 3);
+  const auto order = order_of(Schedule::kZeroBubble, zero);
+  // F0 F1 B0 F2 B1 W0 F3 B2 W1 ...: the gradients of the first micro-batch are in no period.
+  CHECK(periods_after(order, 5, three) == 0);
+  CHECK(order[8] == Work{Pass::kBackwardWeights, 1});
+  CHECK(periods_after(order, 8, three) == 8);  // F11 B10 W9 is the last
+  const Stage chunks{.stages = 2, .stage = 0, .micro_batches = 8, .chunks = 2};
+  const Period group = period_of(Schedule::kInterleaved, chunks);
+  CHECK(group.passes == 8);
+  CHECK(group.micro_batches == 2);
+  CHECK(period_of(Schedule::kForwardFirst, zero).passes == 0);
+  CHECK(periods_after(order, 8, {}) == 0);
 }
 
 }  // namespace plimsoll::parallel

@@ -192,6 +192,53 @@ TEST_CASE("sweep: threads change no answer, and what is known is not worked out"
   }
 }
 
+TEST_CASE("sweep: of a pipeline what estimate() says of its stages") {
+  Request request = test::request("builtin:gpt2", "a100-sxm-40gb");
+  request.dims["sequence"] = 128;
+  request.gpu_count = 4;
+  request.recipe.accumulate = 4;
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 4;
+  std::vector<Request> variants = {request};
+  request.parallel.schedule = Schedule::kForwardFirst;
+  variants.push_back(request);
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 2;
+  variants.push_back(request);
+  const std::vector<SizeAxis> sizes = {{"batch", {1, 4}}};
+  for (const SweepOptions& options : {SweepOptions{}, SweepOptions{.most_events = 0}}) {
+    const auto points = swept(variants, sizes, options);
+    for (size_t v = 0; v < variants.size(); ++v) {
+      for (size_t p = 0; p < 2; ++p) {
+        Request alone = variants[v];
+        alone.batch = sizes[0].values[p];
+        check_same(points[v][p], test::answer(alone));
+      }
+    }
+  }
+}
+
+TEST_CASE("sweep: a plan that the GPUs or the model do not allow has no answer, others have") {
+  const auto with = [](int64_t tensor) {
+    Request request = test::request("builtin:gpt2", "a100-sxm-40gb");
+    request.dims["sequence"] = 128;
+    request.gpu_count = 8;
+    request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = tensor;
+    return request;
+  };
+  // Not of 8 GPUs; not of 12 heads; and one that is.
+  const std::vector<Request> variants = {with(3), with(8), with(2)};
+  const auto points = swept(variants, {{"batch", {1, 2}}});
+  for (const size_t refused : {0, 1}) {
+    for (const SweepPoint& point : points[refused]) {
+      REQUIRE(point.failure);
+      CHECK(point.failure->front().code == "E120");
+      CHECK(point.device_id == "a100-sxm-40gb");
+    }
+  }
+  CHECK_FALSE(points[2][0].failure);
+  CHECK(points[2][0].step_ns > 0);
+}
+
 TEST_CASE("sweep: what the command line has wrong ends it") {
   const auto code = [](const Request& request, const SizeAxis& axis) {
     const std::vector<Request> variants = {request};
