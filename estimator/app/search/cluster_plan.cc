@@ -33,7 +33,7 @@ bool is_given(const Request& request, std::string_view name) {
   return request.given.contains(name);
 }
 
-// Powers of two up to `most`, or the one that is fixed for.
+// Powers of two up to `most`, or the one that is given.
 std::vector<int64_t> powers(int64_t most, int64_t fixed = 0) {
   if (fixed > 0) return {fixed};
   std::vector<int64_t> all;

@@ -28,8 +28,8 @@ struct NetworkFacts {
 int64_t size_of(const std::string& symbol, const Request& request, const Graph& graph) {
   if (const auto given = request.dims.find(symbol); given != request.dims.end())
     return given->second;
-  const auto own = graph.defaults.find(symbol);
-  return own == graph.defaults.end() ? 0 : own->second;
+  const auto at = graph.defaults.find(symbol);
+  return at == graph.defaults.end() ? 0 : at->second;
 }
 
 Result<NetworkFacts> facts_of(const Request& request) {
