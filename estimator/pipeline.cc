@@ -13,7 +13,7 @@ Result<Estimate> estimate_stages(Request request, const Hwdb& hwdb, ModelCache* 
   if (!plan || request.given.contains("rank")) return estimate_once(request, hwdb, models);
   std::optional<Estimate> worst;
   TimeEstimate slowest;
-  std::vector<Assumption> assumed;  // of the first stage, which alone has inputs
+  std::vector<Assumption> assumed;  // of the first stage, which has the inputs
   for (const int64_t rank : ranks_of_stages(plan->mesh)) {
     request.parallel.rank = rank;
     auto one = estimate_once(request, hwdb, models);

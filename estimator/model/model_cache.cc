@@ -34,10 +34,21 @@ Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Rec
   });
   if (known != entries.end()) return &*known;
   const ModelRequest here = at_sizes(request, sizes);
-  auto loaded = TRY(load_model(here));
+  auto loaded = TRY(load(here));
   auto compiled = TRY(compile(std::move(loaded), here, recipe, policy));
   events_ += compiled.step.events.size();
   return &entries.emplace_front(request, recipe, policy, std::move(compiled));
+}
+
+Result<LoadedModel> ModelCache::load(const ModelRequest& request) {
+  // A file's loops and shapes are read at its sizes.
+  const bool at_any_batch = loaded_ && !loaded_->model.from_onnx && !loaded_->model.record;
+  ModelRequest same = request;
+  if (at_any_batch) same.batch = loaded_->request.batch;
+  if (loaded_ && loaded_->request == same) return loaded_->model;
+  auto model = TRY(load_model(request));
+  loaded_ = Loaded{request, model};
+  return model;
 }
 
 void ModelCache::clear() {

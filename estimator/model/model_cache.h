@@ -6,6 +6,7 @@
 
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "estimator/model/compiled_model.h"
@@ -35,10 +36,18 @@ class ModelCache {
   Result<Entry*> at(const ModelRequest& request, const Recipe& recipe, const Policy& policy,
                     const Binding& sizes);
   size_t events() const { return events_; }  // of all models: some 300 bytes each, all in all
-  void clear();
+  void clear();  // of what was compiled: the model as it was read is kept
 
  private:
+  // A model as it was read last, for other recipes; of another batch too where it is a config.
+  struct Loaded {
+    ModelRequest request;
+    LoadedModel model;
+  };
+  Result<LoadedModel> load(const ModelRequest& request);
+
   std::map<std::string, std::list<Entry>> entries_;  // by the model's name, the latest first
+  std::optional<Loaded> loaded_;
   size_t events_ = 0;
 };
 

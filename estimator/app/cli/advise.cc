@@ -62,8 +62,12 @@ int print_advice(const Result<Answer>& advice, const Request& request, const Adv
   return print(answer_of(*advice, flags.output, flags.basis), any_fits(*advice) ? 0 : 1);
 }
 
+// Flags of plans only.
+constexpr const char* kOfPlans[] = {"global-batch", "tokens", "price"};
+
 Result<PlanSearchOptions> search_of(const AdviseFlags& flags) {
   constexpr int64_t kMostSamples = int64_t{1} << 30, kMostThreads = 1024;
+  constexpr double kMostTokens = 1e18, kHighestPrice = 1e6;
   PlanSearchOptions options{.threads = std::thread::hardware_concurrency()};
   if (const std::string* text = value_of(flags.shared, "threads")) {
     const auto threads = TRY(parse_count(setting("threads"), *text, 1, kMostThreads));
@@ -71,6 +75,10 @@ Result<PlanSearchOptions> search_of(const AdviseFlags& flags) {
   }
   if (const std::string* text = value_of(flags.shared, "global-batch"))
     options.global_batch = TRY(parse_count(setting("global-batch"), *text, 1, kMostSamples));
+  if (const std::string* text = value_of(flags.shared, "tokens"))
+    options.tokens = TRY(parse_real(setting("tokens"), *text, 1, kMostTokens));
+  if (const std::string* text = value_of(flags.shared, "price"))
+    options.price = TRY(parse_real(setting("price"), *text, 0, kHighestPrice));
   return options;
 }
 
@@ -90,8 +98,9 @@ int run_advise(const AdviseFlags& flags) {
     return fault;
   if (shares_training(*request))
     return print_advice(advise_plans(*request, *hwdb, *search), *request, flags, page);
-  if (search->global_batch) {
-    return report(error("E117", setting("global-batch") + ": it is of several GPUs that train", {},
+  for (const char* name : kOfPlans) {
+    if (!value_of(flags.shared, name)) continue;
+    return report(error("E117", setting(name) + ": it is of several GPUs that train", {},
                         setting("gpus") + " sets how many")
                       .value());
   }
@@ -109,6 +118,10 @@ Verb make_advise(const FlagSet& root) {
   add_shared(app, flags->shared);
   add_value(app, flags->shared, "global-batch",
             "samples of an update, of all GPUs [--batch of each GPU]", "N", kVerbGroup);
+  add_value(app, flags->shared, "tokens", "of the run of several GPUs, such as 15e12: its days",
+            "N", rarely(kVerbGroup));
+  add_value(app, flags->shared, "price", "of an hour of a GPU: what the run costs", "PRICE",
+            rarely(kVerbGroup));
   add_value(app, flags->shared, "threads", "that work at once [as many as CPUs]", "N",
             rarely(kOutputGroup));
   add_output(app, flags->output, "as JSON", "combinations");

@@ -38,6 +38,11 @@ void write_plan_facts(Markup& out, const PlanAdvice& a) {
              fmt::format("of {}", human_bytes(a.usable_bytes)));
   write_fact(out, "throughput", pace_text(best.samples_per_second, a.sample_unit),
              fmt::format("{} samples an update", a.global_batch));
+  if (best.run_ns) {
+    write_fact(out, "the run", run_time(*best.run_ns),
+               best.run_price ? fmt::format("at a price of {}", human_number(*best.run_price))
+                              : std::string());
+  }
   write_fact(out, "plans", fmt::format("{}", a.counts.considered),
              fmt::format("{} of them estimated", a.counts.estimated));
   out.close();

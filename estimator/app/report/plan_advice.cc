@@ -10,6 +10,10 @@
 namespace plimsoll {
 namespace {
 
+TableCell run_cell(const PricedPlan& p) {
+  return p.run_ns ? TableCell{run_time(*p.run_ns), std::to_string(*p.run_ns)} : TableCell{};
+}
+
 TableCell share_of_step(int64_t part, const PricedPlan& p) {
   return share_cell(share_of(part, p.step_ns));
 }
@@ -51,9 +55,10 @@ std::string counts_text(const PlanAdvice& advice) {
       c.considered, advice.global_batch, c.kept_too_much);
   if (c.refused > 0) text += fmt::format(" {} are not supported.", c.refused);
   return text + fmt::format(
-                    " {} were compared by the cost of one block, and {} of these were "
-                    "estimated in full.",
-                    c.compared, c.estimated);
+                    " {} were compared by the cost of one block. Of these, {} need more memory "
+                    "than a GPU has, {} were estimated in full, and the others seem slower or "
+                    "larger.",
+                    c.compared, c.too_large, c.estimated);
 }
 
 std::string nearest_text(const NearestFit& n, int64_t nodes, const Page& page) {
@@ -81,10 +86,18 @@ std::string nearest_text(const NearestFit& n, int64_t nodes, const Page& page) {
 
 }  // namespace
 
+std::string run_time(int64_t ns) {
+  constexpr double kDay = 86400e9;
+  const double days = static_cast<double>(ns) / kDay;
+  return days < 2 ? human_time(ns) : fmt::format("{} days", human_number(days));
+}
+
 Table plan_table(std::span<const PricedPlan> plans) {
   Table table({{"plan", "flags", Column::kRemark},
                {"peak", "device_bytes"},
                {"step", "step_ns"},
+               {"run", "run_ns", Column::kFigure, 1},
+               {"price", "run_price", Column::kFigure, 1},
                {"per second", "samples_per_second", Column::kFigure, 2},
                {"MFU", "mfu", Column::kFigure, 1},
                {"exchange", "communication_share", Column::kFigure, 3},
@@ -94,6 +107,8 @@ Table plan_table(std::span<const PricedPlan> plans) {
     table.add({{spelled(p.settings)},
                bytes_cell(p.device_bytes),
                time_cell(p.step_ns),
+               run_cell(p),
+               p.run_price ? number_cell(*p.run_price) : TableCell{},
                number_cell(p.samples_per_second),
                p.mfu ? share_cell(*p.mfu) : TableCell{},
                share_of_step(p.communication_ns, p),
@@ -112,6 +127,13 @@ std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool
       text += "\n" + wrapped(fmt::format("best: {}", spelled(best.settings)), page);
       if (!advice.reason.empty())
         text += wrapped(fmt::format("why: {}.", spelled(advice.reason)), page);
+      if (best.run_ns) {
+        text += wrapped(fmt::format("run: {}{}.", run_time(*best.run_ns),
+                                    best.run_price ? fmt::format(", at a price of {}",
+                                                                 human_number(*best.run_price))
+                                                   : std::string()),
+                        page);
+      }
       for (const Crossing& c : advice.crossings) text += wrapped(crossing_text(c), page);
     }
     text += "\n" + plan_table(advice.plans).text(page, 2);

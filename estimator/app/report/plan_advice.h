@@ -1,6 +1,7 @@
 // The plans of a cluster as text, a table and JSON.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -9,6 +10,9 @@
 #include "estimator/app/search/plan_advice.h"
 
 namespace plimsoll {
+
+// Of a run: of days, where it takes more than two.
+std::string run_time(int64_t ns);
 
 Table plan_table(std::span<const PricedPlan> plans);
 

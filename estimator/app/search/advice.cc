@@ -30,18 +30,23 @@ bool saves(int64_t bytes, int64_t before) {
 
 class StackSearch {
  public:
-  StackSearch(Trials& trials, std::vector<ChangeKind> kinds, int64_t batch, bool fits_already)
-      : trials_(trials), kinds_(std::move(kinds)), batch_(batch), fits_already_(fits_already) {}
+  // `only_fitting`: others need not be found.
+  StackSearch(Trials& trials, std::vector<ChangeKind> kinds, const Estimate& today,
+              bool only_fitting)
+      : trials_(trials),
+        kinds_(std::move(kinds)),
+        batch_(today.input.batch),
+        fits_already_(today.memory.verdict == Verdict::kFits),
+        only_fitting_(only_fitting) {}
 
   // The request with one change more, of the kinds from `next` on; `bytes`: what it needs as it is.
   void extend(const Request& request, const Change& so_far, int64_t bytes, size_t next) {
+    if (only_fitting_ && cannot_fit(request, so_far, next)) return;
     for (size_t kind = next; kind < kinds_.size(); ++kind) {
       for (const Change& change : kinds_[kind]) {
         Request changed = request;
         change.make(changed);
-        const Change both{joined(so_far.settings, change.settings, " "),
-                          joined(so_far.effect, change.effect, ", "),
-                          {}};
+        const Change both = with(so_far, change);
         const Remedy* remedy = trials_.of(changed, both.settings, both.effect);
         if (!remedy || !saves(remedy->device_bytes, bytes)) continue;
         add(*remedy, changed);
@@ -54,14 +59,15 @@ class StackSearch {
 
   // The same batch in passes that fit.
   void add_passes(const Request& request, const Change& so_far) {
+    if (!in_passes(request, batch_, batch_ - 1)) return;
     const int64_t safe = trials_.largest_batch(request, so_far.settings, batch_);
     if (safe == 0) return;
     const auto passes = in_passes(request, batch_, safe);
     if (!passes) return;
     Request changed = request;
     passes->make(changed);
-    const Remedy* remedy = trials_.of(changed, joined(so_far.settings, passes->settings, " "),
-                                      joined(so_far.effect, passes->effect, ", "));
+    const Change both = with(so_far, *passes);
+    const Remedy* remedy = trials_.of(changed, both.settings, both.effect);
     if (remedy) add(*remedy, changed);
   }
 
@@ -87,6 +93,24 @@ class StackSearch {
   }
 
  private:
+  static Change with(const Change& so_far, const Change& change) {
+    return {joined(so_far.settings, change.settings, " "),
+            joined(so_far.effect, change.effect, ", "),
+            {}};
+  }
+
+  // No change lets more stay between steps, and the last of a kind lets least: where all kinds
+  // together leave more than there is, each of them does.
+  bool cannot_fit(Request request, Change so_far, size_t next) {
+    for (size_t kind = next; kind < kinds_.size(); ++kind) {
+      const Change& strongest = kinds_[kind].back();
+      strongest.make(request);
+      so_far = with(so_far, strongest);
+    }
+    if (!so_far.settings.empty()) trials_.of(request, so_far.settings, so_far.effect);
+    return trials_.fits_nowhere(so_far.settings);
+  }
+
   void add(const Remedy& remedy, const Request& changed) {
     candidates_.push_back({remedy, changed.recipe.finetune.kind});
   }
@@ -94,20 +118,36 @@ class StackSearch {
   Trials& trials_;
   std::vector<ChangeKind> kinds_;
   int64_t batch_;
-  bool fits_already_;
+  bool fits_already_, only_fitting_;
   std::vector<Candidate> candidates_;
 };
 
 }  // namespace
 
+namespace {
+
 std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
-                           Trials& trials) {
+                           Trials& trials, bool only_fitting) {
   const bool fits = today.memory.verdict == Verdict::kFits;
-  StackSearch search(trials, stackable_changes(request, hwdb, !today.input.family.empty()),
-                     today.input.batch, fits);
+  StackSearch search(trials, stackable_changes(request, hwdb, !today.input.family.empty()), today,
+                     only_fitting);
   if (!fits) search.add_passes(request, {});
   search.extend(request, {}, today.memory.device_bytes, 0);
   return search.best();
+}
+
+}  // namespace
+
+std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                           Trials& trials) {
+  return stacks(request, hwdb, today, trials, false);
+}
+
+std::vector<Remedy> stacks_that_fit(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                                    Trials& trials) {
+  std::vector<Remedy> found = stacks(request, hwdb, today, trials, true);
+  std::erase_if(found, [](const Remedy& r) { return r.verdict != Verdict::kFits; });
+  return found;
 }
 
 Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
@@ -115,7 +155,7 @@ Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
   request.trace = request.detail = request.minimum = false;
   auto today = TRY(estimate(request, hwdb));
   if (today.on_host) return of_memory_alone();
-  Trials trials(hwdb);
+  Trials trials(hwdb, today);
   return Advice{.device_id = today.device_id,
                 .sample_unit = today.time.sample_unit,
                 .usable_bytes = today.usable_bytes,

@@ -47,6 +47,11 @@ inline void describe(Fields& f, Advice& a) {
 std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
                            Trials& trials);
 
+// Of them those that fit. Where not even all changes together leave room for what stays between
+// steps, nothing else is estimated.
+std::vector<Remedy> stacks_that_fit(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                                    Trials& trials);
+
 // With the request's own estimate. Errors: as estimate(), E116 for the host as a device.
 Result<Advice> advise(const Request& request, const Hwdb& hwdb);
 

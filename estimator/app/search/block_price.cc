@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "estimator/evaluator.h"
@@ -40,8 +41,10 @@ Request of_block(const Request& request, const BlockSettings& settings, int64_t 
   plan.block = settings;
   plan.stages = stages;
   Request one = with_plan(request, plan);
-  one.gpu_count = settings.tensor * stages;
-  one.nodes = 1;
+  const int64_t ranks = settings.tensor * settings.context * settings.experts;
+  const int64_t per_node = request.gpu_count / request.nodes;
+  one.gpu_count = ranks * stages;
+  one.nodes = ranks > per_node && ranks % per_node == 0 ? one.gpu_count / per_node : 1;
   return one;
 }
 
@@ -49,6 +52,7 @@ Request of_block(const Request& request, const BlockSettings& settings, int64_t 
 
 BlockPrice& BlockPrice::operator+=(const BlockPrice& other) {
   weights += other.weights;
+  experts += other.experts;
   gradients += other.gradients;
   states += other.states;
   saved += other.saved;
@@ -62,20 +66,29 @@ BlockPrice& BlockPrice::operator+=(const BlockPrice& other) {
 
 BlockPrice BlockPrice::operator*(int64_t blocks) const {
   const auto n = static_cast<double>(blocks);
-  return {weights * blocks,   gradients * blocks, states * blocks, saved * blocks, in_pass,
-          in_update * blocks, pass * n,           backward * n,    update * n};
+  return {.weights = weights * blocks,
+          .gradients = gradients * blocks,
+          .states = states * blocks,
+          .experts = experts * blocks,
+          .saved = saved * blocks,
+          .in_pass = in_pass,
+          .in_update = in_update * blocks,
+          .pass = pass * n,
+          .backward = backward * n,
+          .update = update * n};
 }
 
 BlockPrice BlockPrice::operator-(const BlockPrice& other) const {
-  return {weights - other.weights,
-          gradients - other.gradients,
-          states - other.states,
-          saved - other.saved,
-          in_pass,
-          in_update - other.in_update,
-          pass - other.pass,
-          backward - other.backward,
-          update - other.update};
+  return {.weights = weights - other.weights,
+          .gradients = gradients - other.gradients,
+          .states = states - other.states,
+          .experts = experts - other.experts,
+          .saved = saved - other.saved,
+          .in_pass = in_pass,
+          .in_update = in_update - other.in_update,
+          .pass = pass - other.pass,
+          .backward = backward - other.backward,
+          .update = update - other.update};
 }
 
 BlockPrice NetworkPrice::stage(int64_t stage, int64_t stages) const {
@@ -94,28 +107,45 @@ BlockPrices::BlockPrices(const Request& request, const Hwdb& hwdb, int64_t block
   request_.trace = request_.detail = request_.minimum = false;
 }
 
+namespace {
+
+// What single blocks add up to beyond the whole network.
+BlockPrice beyond(const NetworkPrice& cut, const Estimate& whole) {
+  const BlockPrice all = cut.stage(0, 1), once = price_of(whole);
+  return {.weights = all.weights - once.weights,
+          .gradients = all.gradients - once.gradients,
+          .states = all.states - once.states};
+}
+
+}  // namespace
+
 Result<void> BlockPrices::begin(const BlockSettings& settings) {
   Request uncut = of_block(request_, settings, 1);
   uncut.batch = request_.batch;
   const auto whole = TRY(estimate_once(uncut, hwdb_));
   batch_ = std::max<int64_t>(1, whole.input.batch);
   if (blocks_ == 1) return {};
-  if (!price(settings)) blocks_ = 1;
+  ModelCache models;
+  const auto cut = price(settings, models);
+  if (!cut) {
+    blocks_ = 1;
+    return {};
+  }
+  const BlockPrice twice = beyond(*cut, whole);
+  ends_share_ = twice.weights != 0 || twice.gradients != 0 || twice.states != 0;
   return {};
 }
 
-// What single blocks add up to beyond the whole network.
 Result<BlockPrice> BlockPrices::beyond_whole(const BlockSettings& settings) const {
-  const auto cut = TRY(price(settings));
+  ModelCache models;
+  const auto cut = TRY(price(settings, models));
   if (cut.blocks == 1) return BlockPrice();
   const auto whole = TRY(estimate_once(of_block(request_, settings, 1), hwdb_));
-  const BlockPrice all = cut.stage(0, 1), once = price_of(whole);
-  return BlockPrice{.weights = all.weights - once.weights,
-                    .gradients = all.gradients - once.gradients,
-                    .states = all.states - once.states};
+  return beyond(cut, whole);
 }
 
 void BlockPrices::add_splits(std::span<const BlockSettings> wanted, size_t threads) {
+  if (!ends_share_) return;
   std::map<Split, BlockSettings> missing;
   for (const BlockSettings& settings : wanted) {
     const Split split{settings.tensor, settings.sequence_parallel};
@@ -134,36 +164,66 @@ void BlockPrices::add_splits(std::span<const BlockSettings> wanted, size_t threa
   work_in_order<Result<BlockPrice>>(units.size(), threads, make_worker, use);
 }
 
-Result<NetworkPrice> BlockPrices::price(const BlockSettings& settings) const {
+// Experts that n ranks share are an n-th of those that one rank has; all else is the same.
+Result<int64_t> BlockPrices::experts_of(const BlockSettings& settings, const BlockPrice& middle,
+                                        ModelCache& models) const {
+  if (settings.experts == 1) return 0;
+  BlockSettings unshared = settings;
+  unshared.experts = 1;
+  Request one = of_block(request_, unshared, blocks_);
+  one.parallel.rank = blocks_ / 2 * unshared.tensor * unshared.context;
+  const auto whole = TRY(estimate_once(one, hwdb_, &models));
+  return (whole.memory.parameter_bytes - middle.weights) / (settings.experts - 1);
+}
+
+Result<NetworkPrice> BlockPrices::price(const BlockSettings& settings, ModelCache& models) const {
   Request one = of_block(request_, settings, blocks_);
   NetworkPrice network{.blocks = blocks_, .first = {}, .middle = {}, .last = {}, .twice = {}};
   const auto at_stage = [&](int64_t stage) {
-    one.parallel.rank = stage * settings.tensor;
-    return estimate_once(one, hwdb_);
+    one.parallel.rank = stage * settings.tensor * settings.context * settings.experts;
+    return estimate_once(one, hwdb_, &models);
   };
   const auto middle = TRY(at_stage(blocks_ / 2));
   network.context_bytes = middle.memory.context_bytes;
-  network.middle = network.first = network.last = price_of(middle);
+  network.middle = price_of(middle);
+  network.middle.experts = TRY(experts_of(settings, network.middle, models));
+  network.first = network.last = network.middle;
   if (blocks_ == 1) return network;
   const auto first = TRY(at_stage(0));
   const auto last = TRY(at_stage(blocks_ - 1));
   network.first = price_of(first);
   network.last = price_of(last);
+  network.first.experts = network.last.experts = network.middle.experts;
   const auto twice = twice_.find({settings.tensor, settings.sequence_parallel});
   if (twice != twice_.end()) network.twice = twice->second;
   return network;
 }
 
+BlockPrices::Priced BlockPrices::price_all(std::span<const BlockSettings> wanted,
+                                           const GoesOn& goes_on, ModelCache& models) const {
+  Priced priced;
+  for (const BlockSettings& settings : wanted) {
+    const auto& [last, price] = priced.emplace_back(settings, this->price(settings, models));
+    if (!price || (goes_on && !goes_on(settings, *price))) break;
+  }
+  models.clear();
+  return priced;
+}
+
 void BlockPrices::note(const BlockSettings& settings, const Diagnostics& why) {
-  ClusterPlan plan;
-  plan.block.tensor = settings.tensor;
   if (why.empty()) return;
-  const std::string what =
-      settings.tensor > 1 ? setting("tp", std::to_string(settings.tensor)) : settings_of(plan);
+  std::string what;
+  for (const auto& [name, ranks] :
+       {std::pair("tp", settings.tensor), std::pair("cp", settings.context),
+        std::pair("ep", settings.experts)}) {
+    if (ranks > 1) what += (what.empty() ? "" : " ") + setting(name, std::to_string(ranks));
+  }
+  if (what.empty()) what = setting("batch", std::to_string(settings.micro_batch));
   refusals_.emplace(what, why.front().message);
 }
 
-void BlockPrices::add(std::span<const BlockSettings> wanted, size_t threads) {
+void BlockPrices::add(std::span<const BlockSettings> wanted, size_t threads,
+                      const GoesOn& goes_on) {
   std::vector<BlockSettings> missing;
   for (const BlockSettings& settings : wanted) {
     if (!known_.contains(settings)) missing.push_back(settings);
@@ -171,20 +231,29 @@ void BlockPrices::add(std::span<const BlockSettings> wanted, size_t threads) {
   std::ranges::sort(missing);
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   add_splits(missing, threads);
-  size_t next = 0;
-  const auto make_worker = [&]() -> Worker<Result<NetworkPrice>> {
-    return [&](size_t unit) { return price(missing[unit]); };
+  std::vector<std::span<const BlockSettings>> units;  // of one way to split and fill a block
+  for (size_t begin = 0, end = 0; begin < missing.size(); begin = end) {
+    for (end = begin;
+         end < missing.size() && missing[end].at_batch(0) == missing[begin].at_batch(0);)
+      ++end;
+    units.push_back(std::span(missing).subspan(begin, end - begin));
+  }
+  const auto make_worker = [&]() -> Worker<Priced> {
+    return [&, models = std::make_shared<ModelCache>()](size_t unit) {
+      return price_all(units[unit], goes_on, *models);
+    };
   };
-  const std::function<bool(Result<NetworkPrice>)> use = [&](Result<NetworkPrice> priced) {
-    const BlockSettings& settings = missing[next++];
-    if (priced) {
-      known_.emplace(settings, *priced);
-    } else {
-      note(settings, priced.error());
+  const std::function<bool(Priced)> use = [&](const Priced& priced) {
+    for (const auto& [settings, price] : priced) {
+      if (price) {
+        known_.emplace(settings, *price);
+      } else {
+        note(settings, price.error());
+      }
     }
     return true;
   };
-  work_in_order<Result<NetworkPrice>>(missing.size(), threads, make_worker, use);
+  work_in_order<Priced>(units.size(), threads, make_worker, use);
 }
 
 const NetworkPrice* BlockPrices::find(const BlockSettings& settings) const {

@@ -71,26 +71,39 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
   return std::nullopt;
 }
 
+int64_t bytes_at_any_batch(const MemoryEstimate& memory) {
+  return memory.persistent_bytes + memory.context_bytes;
+}
+
 const Remedy* Trials::of(const Request& changed, const std::string& settings,
                          const std::string& effect) {
-  const auto [at, is_new] = remedies_.try_emplace(settings);
-  std::optional<Remedy>& remedy = at->second;
+  constexpr size_t kMostEvents = 400'000;
+  const auto [at, is_new] = tried_.try_emplace(settings);
+  std::optional<Tried>& tried = at->second;
   if (is_new) {
-    if (const auto estimated = estimate(changed, hwdb_))
-      remedy = Remedy{.settings = settings,
-                      .effect = effect,
-                      .verdict = estimated->memory.verdict,
-                      .device_bytes = estimated->memory.device_bytes,
-                      .device_range = estimated->memory.device_range,
-                      .step_ns = estimated->time.step_ns,
-                      .samples_per_second = estimated->time.samples_per_second};
+    if (const auto estimated = estimate(changed, hwdb_, &models_)) {
+      const Remedy remedy{.settings = settings,
+                          .effect = effect,
+                          .verdict = estimated->memory.verdict,
+                          .device_bytes = estimated->memory.device_bytes,
+                          .device_range = estimated->memory.device_range,
+                          .step_ns = estimated->time.step_ns,
+                          .samples_per_second = estimated->time.samples_per_second};
+      tried = Tried{remedy, bytes_at_any_batch(estimated->memory)};
+    }
+    if (models_.events() > kMostEvents) models_.clear();
   }
-  return remedy ? &*remedy : nullptr;
+  return tried ? &tried->remedy : nullptr;
+}
+
+bool Trials::fits_nowhere(const std::string& settings) const {
+  const auto at = tried_.find(settings);
+  return at != tried_.end() && at->second && at->second->at_any_batch > usable_bytes_;
 }
 
 int64_t Trials::largest_batch(const Request& changed, const std::string& settings, int64_t most) {
   const auto [at, is_new] = batches_.try_emplace(settings, 0);
-  if (is_new) {
+  if (is_new && !fits_nowhere(settings)) {
     const auto largest = plimsoll::largest_batch(changed, hwdb_, {.max = most, .rounds = 0});
     if (largest) at->second = largest->answer.safe;
   }

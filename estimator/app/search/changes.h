@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "estimator/answer/estimate.h"
 #include "estimator/answer/remedy.h"
+#include "estimator/model/model_cache.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
 
@@ -30,19 +32,36 @@ std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hw
 // 64 divides it so, or the step accumulates already.
 std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t safe);
 
+// What a step needs whatever its batch is: what stays between steps, and what is beside the
+// allocator.
+int64_t bytes_at_any_batch(const MemoryEstimate& memory);
+
 // What changes of one request come to. Each is asked once, by its settings' text.
 class Trials {
  public:
-  explicit Trials(const Hwdb& hwdb) : hwdb_(hwdb) {}
+  // `usable_bytes`: of the card. `today`: of the request as it is.
+  Trials(const Hwdb& hwdb, const Estimate& today) : hwdb_(hwdb), usable_bytes_(today.usable_bytes) {
+    tried_[""] = Tried{{}, bytes_at_any_batch(today.memory)};
+  }
   // The remedy of the changed request; null where the model, the framework or the card does not
   // allow it. Cost: an estimate.
   const Remedy* of(const Request& changed, const std::string& settings, const std::string& effect);
-  // Its largest safe batch up to this one; 0: none is. Cost: a batch search.
+  // Whether no batch of it fits, by what stays: known of what was tried and is possible.
+  bool fits_nowhere(const std::string& settings) const;
+  // Its largest safe batch up to this one; 0: none is. Cost: a batch search, unless it fits
+  // nowhere.
   int64_t largest_batch(const Request& changed, const std::string& settings, int64_t most);
 
  private:
+  struct Tried {
+    Remedy remedy;
+    int64_t at_any_batch = 0;
+  };
+
   const Hwdb& hwdb_;
-  std::map<std::string, std::optional<Remedy>> remedies_;
+  int64_t usable_bytes_;
+  ModelCache models_;
+  std::map<std::string, std::optional<Tried>> tried_;  // by settings; of the request by ""
   std::map<std::string, int64_t> batches_;
 };
 

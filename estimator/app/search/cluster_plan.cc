@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "graph/base/setting.h"
+#include "graph/parallel/schedule.h"
 
 namespace plimsoll {
 namespace {
@@ -17,7 +19,11 @@ constexpr std::array kShardings = {
     Sharding{.what = Sharded::kWeights, .fsdp = true, .keeps_gathered = true},
     Sharding{.what = Sharded::kWeights, .fsdp = true, .within_node = true}};
 
-constexpr int64_t kLargestMicroBatch = 64, kMostPasses = 4096;
+constexpr int64_t kLargestMicroBatch = 64, kMostPasses = 4096, kMostChunks = 8;
+
+// Of a backward pass and a forward pass, what gradients of weights take: a third, as each product
+// has two others that go back.
+constexpr double kWeightsShare = 1. / 3;
 
 int64_t requested(const Request& request, Axis axis) {
   return request.parallel.axes[static_cast<size_t>(axis)];
@@ -27,7 +33,7 @@ bool is_given(const Request& request, std::string_view name) {
   return request.given.contains(name);
 }
 
-// Powers of two up to `most`, or the one that is asked for.
+// Powers of two up to `most`, or the one that is given.
 std::vector<int64_t> powers(int64_t most, int64_t fixed = 0) {
   if (fixed > 0) return {fixed};
   std::vector<int64_t> all;
@@ -41,32 +47,49 @@ class PlanList {
     const bool fixed = is_given(request, "checkpoint") || request.recipe.checkpoint != "none";
     checkpoints_ = fixed ? std::vector<std::string>{request.recipe.checkpoint}
                          : std::vector<std::string>{"none", "blocks"};
-    schedules_ = {Schedule::kOneForwardOneBackward, Schedule::kForwardFirst};
+    schedules_ = {Schedule::kOneForwardOneBackward, Schedule::kForwardFirst, Schedule::kInterleaved,
+                  Schedule::kZeroBubble};
     if (request.parallel.schedule) schedules_ = {*request.parallel.schedule};
   }
 
   std::vector<ClusterPlan> all() {
     for (const int64_t tensor : powers(space_.per_node, requested(request_, Axis::kTensor))) {
-      for (const int64_t stages : stages_with(tensor)) {
-        if (space_.gpus % (tensor * stages) != 0) continue;
-        ClusterPlan plan;
-        plan.block.tensor = tensor;
-        plan.stages = stages;
-        plan.replicas = space_.gpus / (tensor * stages);
-        add_shardings(plan);
+      for (const int64_t context : powers(space_.contexts, requested(request_, Axis::kContext))) {
+        const int64_t ranks = tensor * context;
+        for (const int64_t stages : stages_with(ranks)) {
+          if (space_.gpus % (ranks * stages) != 0) continue;
+          ClusterPlan plan;
+          plan.block.tensor = tensor;
+          plan.block.context = context;
+          plan.stages = stages;
+          plan.replicas = space_.gpus / (ranks * stages);
+          add_experts(plan);
+        }
       }
     }
     return std::move(plans_);
   }
 
  private:
-  std::vector<int64_t> stages_with(int64_t tensor) const {
+  // Beside `ranks` that split a block.
+  std::vector<int64_t> stages_with(int64_t ranks) const {
     if (const int64_t stages = requested(request_, Axis::kStage); stages > 0) return {stages};
     std::vector<int64_t> all;
-    for (int64_t n = 1; n <= std::min(space_.blocks, space_.gpus / tensor); ++n) {
-      if (space_.gpus / tensor % n == 0) all.push_back(n);
+    for (int64_t n = 1; n <= std::min(space_.blocks, space_.gpus / ranks); ++n) {
+      if (space_.gpus / ranks % n == 0) all.push_back(n);
     }
     return all;
+  }
+
+  void add_experts(ClusterPlan plan) {
+    if (space_.samples % plan.replicas != 0) return;
+    const int64_t fixed = requested(request_, Axis::kExpert);
+    for (int64_t ranks = 1; ranks <= std::min(space_.experts, plan.replicas); ++ranks) {
+      const bool divides = space_.experts % ranks == 0 && plan.replicas % ranks == 0;
+      if (!divides || (fixed > 0 && ranks != fixed)) continue;
+      plan.block.experts = ranks;
+      add_shardings(plan);
+    }
   }
 
   // Ranks of a group that shares; 0 where the request or the mesh does not have such.
@@ -74,7 +97,10 @@ class PlanList {
     const ParallelRequest& shared = request_.parallel;
     const bool shards = sharding.what != Sharded::kNothing;
     if (!shards) return shared.shards() ? 0 : 1;
-    if (!space_.may_shard || plan.replicas == 1) return 0;
+    const int64_t replicas = plan.whole_replicas(), experts = plan.block.experts;
+    if (!space_.may_shard || replicas * plan.block.context * experts == 1) return 0;
+    if (experts > 1 && replicas * plan.block.context > 1) return 0;
+    if (sharding.within_node && plan.block.context * experts > 1) return 0;
     if (!sharding.fsdp && plan.stages > 1 && sharding.what > Sharded::kStates) return 0;
     if (shared.shards() && shared.fsdp != sharding.fsdp) return 0;
     if (shared.zero) {
@@ -83,20 +109,19 @@ class PlanList {
       if (!same) return 0;
     }
     if (const int64_t group = requested(request_, Axis::kShard); group > 0)
-      return !sharding.within_node && plan.replicas % group == 0 ? group : 0;
-    if (!sharding.within_node) return plan.replicas;
+      return !sharding.within_node && replicas % group == 0 ? group : 0;
+    if (!sharding.within_node) return replicas;
     const int64_t group = space_.per_node / plan.block.tensor;
-    return group > 1 && group < plan.replicas && plan.replicas % group == 0 ? group : 0;
+    return group > 1 && group < replicas && replicas % group == 0 ? group : 0;
   }
 
   void add_shardings(ClusterPlan plan) {
-    if (space_.samples % plan.replicas != 0) return;
     for (const Sharding& sharding : kShardings) {
       plan.sharding = sharding;
       plan.group = group_of(sharding, plan);
       if (plan.group == 0) continue;
       if (const int64_t ranks = requested(request_, Axis::kData);
-          ranks > 0 && ranks != plan.replicas / (plan.group > 1 ? plan.group : 1))
+          ranks > 0 && ranks != plan.whole_replicas() / plan.group)
         continue;
       add_blocks(plan);
     }
@@ -126,8 +151,26 @@ class PlanList {
         continue;
       for (const Schedule schedule : schedules_) {
         plan.schedule = schedule;
-        if (plan.stages > 1 || schedule == schedules_.front()) plans_.push_back(plan);
+        if (plan.stages > 1 || schedule == schedules_.front()) add_chunks(plan);
       }
+    }
+  }
+
+  // Of as many blocks in groups of as many micro-batches as there are stages
+  // (megatron/core/pipeline_parallel/schedules.py). Gradients that ranks share are exchanged with
+  // each backward pass, and wait for nothing.
+  void add_chunks(ClusterPlan plan) {
+    const bool shares_gradients = plan.sharding.what >= Sharded::kGradients && plan.sharers() > 1;
+    if (plan.schedule == Schedule::kZeroBubble && plan.stages > 1 && shares_gradients) return;
+    plan.chunks = 1;
+    if (plan.schedule != Schedule::kInterleaved || plan.stages == 1) return plans_.push_back(plan);
+    if (plan.passes % plan.stages != 0) return;
+    const int64_t fixed = request_.parallel.chunks.value_or(0);
+    for (plan.chunks = 2; plan.chunks <= std::max(kMostChunks, fixed); ++plan.chunks) {
+      const bool same = space_.blocks % (plan.stages * plan.chunks) == 0;
+      const bool wanted = fixed > 0 ? plan.chunks == fixed
+                                    : std::has_single_bit(static_cast<uint64_t>(plan.chunks));
+      if (wanted && (same || fixed > 0)) plans_.push_back(plan);
     }
   }
 
@@ -140,14 +183,40 @@ class PlanList {
 
 }  // namespace
 
-int64_t ClusterPlan::in_flight(int64_t stage) const {
+namespace {
+
+parallel::Stage stage_in(const ClusterPlan& plan, int64_t stage) {
+  return {
+      .stages = plan.stages, .stage = stage, .micro_batches = plan.passes, .chunks = plan.chunks};
+}
+
+}  // namespace
+
+Mesh ClusterPlan::mesh() const {
+  Mesh mesh;
+  mesh.extent(Axis::kTensor) = block.tensor;
+  mesh.extent(Axis::kContext) = block.context;
+  mesh.extent(Axis::kExpert) = block.experts;
+  mesh.extent(Axis::kStage) = stages;
+  mesh.extent(Axis::kShard) = group;
+  mesh.extent(Axis::kData) = whole_replicas() / group;
+  return mesh;
+}
+
+double ClusterPlan::in_flight(int64_t stage) const {
   if (stages == 1) return 1;
-  return schedule == Schedule::kForwardFirst ? passes : std::min(passes, stages - stage);
+  return static_cast<double>(parallel::most_in_flight(schedule, stage_in(*this, stage))) /
+         static_cast<double>(chunks);
+}
+
+double ClusterPlan::turns() const {
+  const auto batches = static_cast<double>(passes);
+  if (stages == 1) return batches;
+  return batches * (1 + parallel::bubble_of(schedule, stage_in(*this, 0), kWeightsShare));
 }
 
 bool ClusterPlan::same_mesh(const ClusterPlan& other) const {
-  return block.tensor == other.block.tensor && stages == other.stages &&
-         sharding == other.sharding && group == other.group;
+  return mesh() == other.mesh() && sharding == other.sharding;
 }
 
 std::vector<ClusterPlan> cluster_plans(const Request& request, const PlanSpace& space) {
@@ -159,15 +228,19 @@ Request with_plan(Request request, const ClusterPlan& plan) {
   const auto axis = [&](Axis a) -> int64_t& { return shared.axes[static_cast<size_t>(a)]; };
   shared.axes = {};
   if (plan.block.tensor > 1) axis(Axis::kTensor) = plan.block.tensor;
+  if (plan.block.context > 1) axis(Axis::kContext) = plan.block.context;
+  if (plan.block.experts > 1) axis(Axis::kExpert) = plan.block.experts;
   if (plan.stages > 1) axis(Axis::kStage) = plan.stages;
   const bool shards = plan.sharding.what != Sharded::kNothing;
-  if (shards && plan.group < plan.replicas) axis(Axis::kShard) = plan.group;
+  if (shards && plan.group < plan.whole_replicas()) axis(Axis::kShard) = plan.group;
   shared.fsdp = plan.sharding.fsdp;
   shared.zero.reset();
   if (plan.sharding.keeps_gathered) shared.zero = static_cast<int64_t>(Sharded::kGradients);
   if (shards && !plan.sharding.fsdp) shared.zero = static_cast<int64_t>(plan.sharding.what);
   shared.sequence_parallel = plan.block.sequence_parallel;
   shared.schedule = plan.schedule;
+  shared.chunks.reset();
+  if (plan.chunks > 1) shared.chunks = plan.chunks;
   shared.rank = 0;
   request.given.erase("rank");
   request.batch = plan.block.micro_batch;
@@ -175,6 +248,24 @@ Request with_plan(Request request, const ClusterPlan& plan) {
   request.recipe.checkpoint = plan.block.checkpoint;
   return request;
 }
+
+namespace {
+
+std::string_view word_of(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::kForwardFirst:
+      return "gpipe";
+    case Schedule::kInterleaved:
+      return "interleaved";
+    case Schedule::kZeroBubble:
+      return "zb";
+    case Schedule::kOneForwardOneBackward:
+      break;
+  }
+  return "1f1b";
+}
+
+}  // namespace
 
 std::string settings_of(const ClusterPlan& plan) {
   std::string text;
@@ -184,9 +275,13 @@ std::string settings_of(const ClusterPlan& plan) {
   const auto number = [](int64_t n) { return std::to_string(n); };
   if (plan.block.tensor > 1) add("tp", number(plan.block.tensor));
   if (plan.block.sequence_parallel) add("sequence-parallel");
+  if (plan.block.context > 1) add("cp", number(plan.block.context));
+  if (plan.block.experts > 1) add("ep", number(plan.block.experts));
   if (plan.stages > 1) add("pp", number(plan.stages));
-  if (plan.stages > 1 && plan.schedule == Schedule::kForwardFirst) add("schedule", "gpipe");
-  const bool part = plan.group < plan.replicas;
+  if (plan.stages > 1 && plan.schedule != Schedule::kOneForwardOneBackward)
+    add("schedule", word_of(plan.schedule));
+  if (plan.chunks > 1) add("virtual-stages", number(plan.chunks));
+  const bool part = plan.group < plan.whole_replicas();
   if (plan.sharding.fsdp) add("fsdp", part ? number(plan.group) : "");
   if (plan.sharding.keeps_gathered) add("zero", "2");
   if (!plan.sharding.fsdp && plan.sharding.what != Sharded::kNothing) {

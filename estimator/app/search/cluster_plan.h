@@ -25,10 +25,19 @@ struct Sharding {
 
 // What a block's figures depend on.
 struct BlockSettings {
-  int64_t tensor = 1;  // ranks that split each operator
+  int64_t tensor = 1;   // ranks that split each operator
+  int64_t context = 1;  // ... each sequence
+  int64_t experts = 1;  // ... the experts, with samples of their own
   bool sequence_parallel = false;
   std::string checkpoint = "none";
   int64_t micro_batch = 1;
+
+  // A block's weights, gradients and states are the same whatever its micro-batch is.
+  BlockSettings at_batch(int64_t batch) const {
+    BlockSettings other = *this;
+    other.micro_batch = batch;
+    return other;
+  }
   auto operator<=>(const BlockSettings&) const = default;
 };
 
@@ -37,12 +46,22 @@ struct ClusterPlan {
   int64_t stages = 1;    // of a pipeline
   int64_t replicas = 1;  // ranks that have samples of their own
   Sharding sharding{};
-  int64_t group = 1;   // ranks that share what is sharded
+  int64_t group = 1;   // ranks along the sharded axis
   int64_t passes = 1;  // micro-batches of an update
   Schedule schedule = Schedule::kOneForwardOneBackward;
+  int64_t chunks = 1;  // of a stage, where it is interleaved
 
-  // Micro-batches whose feature maps a stage holds at once.
-  int64_t in_flight(int64_t stage) const;
+  // Replicas that have all experts, of several ranks each.
+  int64_t whole_replicas() const { return replicas / block.experts; }
+  // Ranks that share what is sharded: those that share sequences and experts do too, of all but
+  // the experts.
+  int64_t sharers() const { return group * block.context * block.experts; }
+  Mesh mesh() const;
+  // Micro-batches whose feature maps a stage holds at once: a part of one where a stage is in
+  // chunks.
+  double in_flight(int64_t stage) const;
+  // Micro-batches that take as long as a step of them all, with what stages wait.
+  double turns() const;
   // Whether axes and sharding are the same, whatever the micro-batch and what is computed again.
   bool same_mesh(const ClusterPlan& other) const;
 };
@@ -51,17 +70,21 @@ struct ClusterPlan {
 struct PlanSpace {
   int64_t gpus = 1, per_node = 1;
   int64_t blocks = 1;         // repeated ones, of which stages are made; 1: none
+  int64_t contexts = 1;       // most ranks that share a sequence
+  int64_t experts = 1;        // of a layer
   int64_t samples = 1;        // of all GPUs, an update
   bool may_shard = true;      // the framework has FSDP
   bool fixed_passes = false;  // the request's micro-batch and passes hold, where it gives them
 };
 
-// Every plan that shares the samples evenly: tensor parallelism within a machine, stages of at
-// least a block each with a micro-batch for each stage or more, the rest along data, sharded or
-// not; micro-batches of powers of two up to 64. What the request says of axes, sharding, schedule
-// and checkpointing stays as it is. ZeRO 2 and 3 have no stages: DeepSpeed refuses them
-// (deepspeed/runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible with pipeline
-// parallelism"). Cost: linear in plans.
+// Every plan that shares the samples evenly: tensor parallelism within a machine, context and
+// expert parallelism where the space has them, stages of at least a block each with a micro-batch
+// for each stage or more, the rest along data, sharded or not; micro-batches of powers of two up to
+// 64; each schedule, an interleaved one with chunks of as many blocks. What the request says of
+// axes, sharding, schedule and checkpointing stays as it is. ZeRO 2 and 3 have no stages: DeepSpeed
+// refuses them (deepspeed/runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible with pipeline
+// parallelism"). Where ranks share experts and what is sharded, they are all replicas: other ranks
+// with the same experts are refused by plan_on(). Cost: linear in plans.
 std::vector<ClusterPlan> cluster_plans(const Request& request, const PlanSpace& space);
 
 Request with_plan(Request request, const ClusterPlan& plan);

@@ -23,6 +23,8 @@ struct PricedPlan {
   int64_t step_ns = 0, communication_ns = 0, bubble_ns = 0;
   double samples_per_second = 0;
   std::optional<double> tokens_per_second{}, mfu{};
+  std::optional<int64_t> run_ns{};
+  std::optional<double> run_price{};
 };
 
 inline void describe(Fields& f, PricedPlan& p) {
@@ -39,6 +41,13 @@ inline void describe(Fields& f, PricedPlan& p) {
   f("tokens_per_second", p.tokens_per_second,
     {.meaning = "of all GPUs; null where the model counts no tokens", .low = 0});
   f("mfu", p.mfu, {.meaning = "null where the card's peak is not known", .low = 0});
+  f("run_ns", p.run_ns,
+    {.meaning = "of as many tokens as were given, or of the epochs, or of one",
+     .absent_where = !p.run_ns});
+  f("run_price", p.run_price,
+    {.meaning = "of the run, at the price of an hour of a GPU",
+     .absent_where = !p.run_price,
+     .low = 0});
 }
 
 // What ranks along an axis tell each other, and over what.
@@ -63,6 +72,7 @@ struct PlanCounts {
   int64_t refused = 0;        // the model cannot be split so
   int64_t kept_too_much = 0;  // weights, gradients and states alone are more than there is
   int64_t compared = 0;       // by the figures of their blocks
+  int64_t too_large = 0;      // ... which are more than the card has
   int64_t estimated = 0;
 };
 
@@ -72,6 +82,7 @@ inline void describe(Fields& f, PlanCounts& c) {
   f("kept_too_much", c.kept_too_much,
     "weights, gradients and optimizer states together are more than the card has");
   f("compared", c.compared, "by the time and memory of single blocks");
+  f("too_large", c.too_large, "of those compared, whose blocks need more than the card has");
   f("estimated", c.estimated, "as `plimsoll estimate` does, the most promising");
 }
 

@@ -18,15 +18,19 @@ std::set<int64_t> kinds_of_stages(int64_t stages) {
   return {0, std::min<int64_t>(1, stages - 1), stages - 1};
 }
 
-int64_t shared(int64_t bytes, const ClusterPlan& plan, Sharded from) {
-  return plan.sharding.what >= from ? bytes / plan.group : bytes;
+// Of what a stage keeps of its weights; experts that ranks share are whole on each.
+int64_t shared(int64_t bytes, const ClusterPlan& plan, const BlockPrice& stage, Sharded from) {
+  if (plan.sharding.what < from) return bytes;
+  const double apart = plan.block.experts > 1 ? stage.experts_share() : 0;
+  const auto whole = static_cast<int64_t>(apart * static_cast<double>(bytes));
+  return whole + (bytes - whole) / plan.sharers();
 }
 
 // Of one stage.
 int64_t kept_of(const ClusterPlan& plan, const BlockPrice& stage) {
-  return shared(stage.weights, plan, Sharded::kWeights) +
-         shared(stage.gradients, plan, Sharded::kGradients) +
-         shared(stage.states, plan, Sharded::kStates);
+  return shared(stage.weights, plan, stage, Sharded::kWeights) +
+         shared(stage.gradients, plan, stage, Sharded::kGradients) +
+         shared(stage.states, plan, stage, Sharded::kStates);
 }
 
 // What is whole for a moment of what is sharded: a block that is used and the next one, or all.
@@ -44,8 +48,9 @@ int64_t gathered(const ClusterPlan& plan, const NetworkPrice& price, const Block
 int64_t bytes_of(const ClusterPlan& plan, const NetworkPrice& price, int64_t at) {
   const BlockPrice stage = price.stage(at, plan.stages);
   const int64_t kept = kept_of(plan, stage);
-  const int64_t in_pass = plan.in_flight(at) * stage.saved + stage.in_pass;
-  const int64_t in_update = shared(stage.in_update, plan, Sharded::kStates);
+  const auto saved = static_cast<int64_t>(plan.in_flight(at) * static_cast<double>(stage.saved));
+  const int64_t in_pass = saved + stage.in_pass;
+  const int64_t in_update = shared(stage.in_update, plan, stage, Sharded::kStates);
   return price.context_bytes + kept + std::max(in_pass + gathered(plan, price, stage), in_update);
 }
 
@@ -55,23 +60,16 @@ double seconds_of(CollectiveKind kind, int64_t bytes, const GroupExchange& among
          collective_seconds(kind, static_cast<double>(bytes), group.nodes, rates.network);
 }
 
-Mesh mesh_of(const ClusterPlan& plan) {
-  Mesh mesh;
-  mesh.extent(Axis::kTensor) = plan.block.tensor;
-  mesh.extent(Axis::kStage) = plan.stages;
-  mesh.extent(Axis::kShard) = plan.group;
-  mesh.extent(Axis::kData) = plan.replicas / plan.group;
-  return mesh;
-}
-
 // What gradients and sharded weights wait for, beyond what passes hide.
 struct Waiting {
   double each_pass = 0, update = 0;
 };
 
 Waiting waiting_of(const ClusterPlan& plan, const BlockPrice& stage, const ExchangeByAxis& axes) {
-  const GroupExchange& group = axes[static_cast<size_t>(Axis::kShard)];
-  const GroupExchange& data = axes[static_cast<size_t>(Axis::kData)];
+  // Those that share sequences and experts take part in the first exchange that there is.
+  const bool shards = plan.sharding.what != Sharded::kNothing;
+  const GroupExchange& group = axes[static_cast<size_t>(Axis::kShard) + kAxisCount];
+  const GroupExchange& data = axes[static_cast<size_t>(Axis::kData) + (shards ? 0 : kAxisCount)];
   const auto beyond = [](double exchange, double work) {
     return std::max(0.0, exchange - kOverlapRate * work);
   };
@@ -79,7 +77,7 @@ Waiting waiting_of(const ClusterPlan& plan, const BlockPrice& stage, const Excha
   const double gather = seconds_of(CollectiveKind::kAllGather, stage.weights, group);
   const double scatter = seconds_of(CollectiveKind::kReduceScatter, stage.gradients, group);
   const double sum = seconds_of(CollectiveKind::kAllReduce,
-                                shared(stage.gradients, plan, Sharded::kGradients), data);
+                                shared(stage.gradients, plan, stage, Sharded::kGradients), data);
   Waiting waits;
   switch (plan.sharding.what) {
     case Sharded::kNothing:
@@ -113,16 +111,15 @@ int64_t kept_bytes(const ClusterPlan& plan, const NetworkPrice& price) {
 
 PlanOutline outline_of(const ClusterPlan& plan, const NetworkPrice& price,
                        const Platform& platform) {
-  const ExchangeByAxis axes = exchange_by_axis(platform, mesh_of(plan));
+  const ExchangeByAxis axes = exchange_by_axis(platform, plan.mesh());
   PlanOutline outline{.kept_bytes = kept_bytes(plan, price)};
   for (const int64_t at : kinds_of_stages(plan.stages)) {
     outline.bytes = std::max(outline.bytes, bytes_of(plan, price, at));
     const BlockPrice stage = price.stage(at, plan.stages);
     const Waiting waits = waiting_of(plan, stage, axes);
-    const auto turns = static_cast<double>(plan.passes + plan.stages - 1);
     const auto parts =
-        static_cast<double>(plan.sharding.what == Sharded::kNothing ? 1 : plan.group);
-    outline.seconds = std::max(outline.seconds, turns * (stage.pass + waits.each_pass) +
+        static_cast<double>(plan.sharding.what == Sharded::kNothing ? 1 : plan.sharers());
+    outline.seconds = std::max(outline.seconds, plan.turns() * (stage.pass + waits.each_pass) +
                                                     stage.update / parts + waits.update);
   }
   return outline;

@@ -12,25 +12,49 @@
 #include "estimator/request/find_platform.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
+#include "graph/parallel/context_split.h"
+#include "graph/parallel/expert_split.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll {
 namespace {
 
-// Repeated blocks that a pipeline's stages can be made of.
-Result<int64_t> blocks_of(const Request& request) {
-  const auto model = TRY(load_model(request));
-  if (model.record || model.config.networks.size() != 1) return 1;
-  const auto units = parallel::units_below(model.config.networks.front().graph, "");
-  return std::max<int64_t>(1, static_cast<int64_t>(units.size()));
+// What of a model decides which plans there are.
+struct NetworkFacts {
+  int64_t blocks = 1;  // repeated ones that a pipeline's stages can be made of
+  int64_t sequence = 0, experts = 1;
+};
+
+int64_t size_of(const std::string& symbol, const Request& request, const Graph& graph) {
+  if (const auto given = request.dims.find(symbol); given != request.dims.end())
+    return given->second;
+  const auto at = graph.defaults.find(symbol);
+  return at == graph.defaults.end() ? 0 : at->second;
 }
 
+Result<NetworkFacts> facts_of(const Request& request) {
+  const auto model = TRY(load_model(request));
+  if (model.record || model.config.networks.size() != 1) return NetworkFacts{};
+  const Graph& graph = model.config.networks.front().graph;
+  const auto blocks = static_cast<int64_t>(parallel::units_below(graph, "").size());
+  const std::string sequence = model.from_onnx ? "" : parallel::sequence_symbol(graph);
+  return NetworkFacts{.blocks = std::max<int64_t>(1, blocks),
+                      .sequence = sequence.empty() ? 0 : size_of(sequence, request, graph),
+                      .experts = std::max<int64_t>(1, parallel::split_experts(graph).experts)};
+}
+
+// Sharing sequences is for those that are long: so many positions a rank or more, as Llama 3 was
+// trained with 8,192 of 131,072 (Llama Team, arXiv:2407.21783, table 4).
+constexpr int64_t kLeastPositions = 4096;
+
 PlanSpace space_of(const Request& request, const Platform& platform, const BlockPrices& prices,
-                   const std::optional<int64_t>& global_batch) {
+                   const NetworkFacts& network, const std::optional<int64_t>& global_batch) {
   const int64_t batch = request.batch.value_or(prices.batch());
   return {.gpus = request.gpu_count,
           .per_node = request.gpu_count / request.nodes,
           .blocks = prices.blocks(),
+          .contexts = std::clamp<int64_t>(network.sequence / kLeastPositions, 1, request.gpu_count),
+          .experts = network.experts,
           .samples = global_batch.value_or(batch * request.recipe.accumulate * request.gpu_count),
           .may_shard = platform.framework.shards_since.has_value(),
           .fixed_passes = global_batch.has_value()};
@@ -87,6 +111,18 @@ std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan
                     percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
 }
 
+// How long the whole run takes, and what that costs on so many GPUs.
+void add_run(PricedPlan& plan, const PlanSearchOptions& options, int64_t gpus) {
+  constexpr double kHour = 3.6e12, kMost = 9e18;
+  if (options.tokens && plan.tokens_per_second) {
+    const double ns = *options.tokens / *plan.tokens_per_second * 1e9;
+    plan.run_ns = ns < kMost ? std::optional(static_cast<int64_t>(ns)) : std::nullopt;
+  }
+  if (options.price && plan.run_ns)
+    plan.run_price =
+        static_cast<double>(*plan.run_ns) / kHour * static_cast<double>(gpus) * *options.price;
+}
+
 }  // namespace
 
 bool shares_training(const Request& request) {
@@ -97,10 +133,10 @@ bool shares_training(const Request& request) {
 Result<PlanAdvice> advise_plans(const Request& request, const Hwdb& hwdb,
                                 const PlanSearchOptions& options) {
   const auto platform = TRY(find_platform(hwdb, request, request.devices.front()));
-  const auto blocks = TRY(blocks_of(request));
-  BlockPrices prices(request, hwdb, blocks);
+  const auto network = TRY(facts_of(request));
+  BlockPrices prices(request, hwdb, network.blocks);
   TRY(prices.begin({.checkpoint = request.recipe.checkpoint, .micro_batch = 1}));
-  const PlanSpace space = space_of(request, platform, prices, options.global_batch);
+  const PlanSpace space = space_of(request, platform, prices, network, options.global_batch);
   const auto plans = TRY(plans_in(request, space));
   PricedPlans search(request, hwdb, platform, prices);
   const auto all = search.run(plans, {}, options.threads);
@@ -123,7 +159,10 @@ Result<PlanAdvice> advise_plans(const Request& request, const Hwdb& hwdb,
   if (!none) advice.reason = reason_of(best.front(), all);
   advice.notes = std::move(best.front().notes);
   std::erase_if(advice.notes.assumed, [](const Assumption& a) { return a.setting == "batch"; });
-  for (EstimatedPlan& plan : best) advice.plans.push_back(std::move(plan.priced));
+  for (EstimatedPlan& plan : best) {
+    add_run(plan.priced, options, request.gpu_count);
+    advice.plans.push_back(std::move(plan.priced));
+  }
   return advice;
 }
 

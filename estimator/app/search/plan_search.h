@@ -20,6 +20,8 @@ namespace plimsoll {
 struct PlanSearchOptions {
   // Samples of an update; else those of the request on as many GPUs without a plan.
   std::optional<int64_t> global_batch{};
+  std::optional<double> tokens{};  // of a run, where the model counts tokens
+  std::optional<double> price{};   // of an hour of a GPU
   size_t threads = 1;
 };
 

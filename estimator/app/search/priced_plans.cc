@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
-#include <set>
+#include <memory>
 #include <tuple>
 
 #include "estimator/app/search/unbeaten.h"
@@ -17,17 +16,18 @@ namespace {
 // How far what blocks add up to may be from what a plan is estimated to need.
 constexpr double kDoubt = 1.15;
 
-// A block's weights, gradients and states are the same whatever its micro-batch is.
-BlockSettings with_batch(BlockSettings settings, int64_t micro_batch) {
-  settings.micro_batch = micro_batch;
-  return settings;
-}
+// So much faster and smaller than another plan's outline an estimate has to be to beat that plan.
+constexpr double kClearly = .9;
+
+// How many are estimated before those that are beaten are left out again: the same on all machines.
+constexpr size_t kAtOnce = 8;
 
 std::optional<EstimatedPlan> estimated(const Request& request, const ClusterPlan& plan,
-                                       const Hwdb& hwdb) {
+                                       const Hwdb& hwdb, ModelCache& models) {
   Request with = with_plan(request, plan);
   with.trace = with.detail = with.minimum = false;
-  auto e = estimate(with, hwdb);
+  auto e = estimate(with, hwdb, &models);
+  models.clear();
   if (!e) return std::nullopt;
   PricedPlan priced{.settings = settings_of(plan),
                     .axes = e->parallel.axes,
@@ -40,7 +40,8 @@ std::optional<EstimatedPlan> estimated(const Request& request, const ClusterPlan
                     .bubble_ns = e->time.bubble_ns,
                     .samples_per_second = e->time.samples_per_second,
                     .tokens_per_second = e->time.tokens_per_second,
-                    .mfu = e->time.mfu};
+                    .mfu = e->time.mfu,
+                    .run_ns = e->time.run_ns ? e->time.run_ns : e->time.epoch_ns};
   return EstimatedPlan{.plan = plan,
                        .priced = std::move(priced),
                        .notes = {.request = std::move(e->request),
@@ -63,7 +64,18 @@ bool holds_more(const ClusterPlan& plan, const Request& request) {
 
 bool PricedPlans::is_promising(const Compared& compared) const {
   return !compared.estimated && !holds_more(compared.plan, request_) &&
-         is_close(compared.outline, platform_);
+         is_close(compared.outline, platform_) && !is_beaten(compared);
+}
+
+// Whether a plan that fits is both faster and smaller.
+bool PricedPlans::is_beaten(const Compared& compared) const {
+  const PlanOutline& outline = compared.outline;
+  return std::ranges::any_of(estimated_, [&](const EstimatedPlan& e) {
+    return e.priced.verdict == Verdict::kFits &&
+           static_cast<double>(e.priced.step_ns) * 1e-9 <= kClearly * outline.seconds &&
+           static_cast<double>(e.priced.device_bytes) <=
+               kClearly * static_cast<double>(outline.bytes);
+  });
 }
 
 void PricedPlans::note_kept(const ClusterPlan& plan, int64_t bytes) {
@@ -79,15 +91,34 @@ void PricedPlans::note_kept(const ClusterPlan& plan, int64_t bytes) {
   }
 }
 
-// What the model cannot be split into, and what keeps more than there is.
-void PricedPlans::leave_out(std::span<const ClusterPlan> plans, size_t threads) {
-  int64_t least = plans.empty() ? 1 : plans.front().block.micro_batch;
-  for (const ClusterPlan& plan : plans) least = std::min(least, plan.block.micro_batch);
+// Larger micro-batches of a block are of interest while a plan with this one may fit.
+void PricedPlans::price_blocks(std::span<const ClusterPlan> plans, size_t threads) {
+  std::map<BlockSettings, std::vector<const ClusterPlan*>> by_block;
   std::vector<BlockSettings> wanted;
-  for (const ClusterPlan& plan : plans) wanted.push_back(with_batch(plan.block, least));
-  prices_.add(wanted, threads);
   for (const ClusterPlan& plan : plans) {
-    const NetworkPrice* price = prices_.find(with_batch(plan.block, least));
+    std::vector<const ClusterPlan*>& alike = by_block[plan.block];
+    if (alike.empty()) wanted.push_back(plan.block);
+    alike.push_back(&plan);
+  }
+  const auto may_fit = [&](const BlockSettings& block, const NetworkPrice& price) {
+    return std::ranges::any_of(by_block.at(block), [&](const ClusterPlan* plan) {
+      return kept_bytes(*plan, price) <= platform_.usable_bytes &&
+             is_close(outline_of(*plan, price, platform_), platform_);
+    });
+  };
+  prices_.add(wanted, threads, may_fit);
+}
+
+// What the model cannot be split into, and what keeps more than there is.
+void PricedPlans::leave_out(std::span<const ClusterPlan> plans) {
+  std::map<BlockSettings, int64_t> least;  // micro-batch of a block
+  for (const ClusterPlan& plan : plans) {
+    const auto [at, is_new] = least.emplace(plan.block.at_batch(0), plan.block.micro_batch);
+    at->second = std::min(at->second, plan.block.micro_batch);
+  }
+  for (const ClusterPlan& plan : plans) {
+    const int64_t batch = least.at(plan.block.at_batch(0));
+    const NetworkPrice* price = prices_.find(plan.block.at_batch(batch));
     const bool stays_whole = price && plan.stages > 1 && price->blocks < plan.stages;
     if (!price || stays_whole) {
       ++counts_.refused;
@@ -98,42 +129,29 @@ void PricedPlans::leave_out(std::span<const ClusterPlan> plans, size_t threads) 
   counts_.considered = static_cast<int64_t>(plans.size());
 }
 
-// By micro-batch: where one is far too large for every plan, so are larger ones.
-void PricedPlans::compare(size_t threads) {
-  std::set<int64_t> batches;
-  for (const ClusterPlan& plan : kept_) batches.insert(plan.block.micro_batch);
-  std::set<BlockSettings> hopeless;
-  for (const int64_t batch : batches) {
-    std::vector<const ClusterPlan*> now;
-    std::vector<BlockSettings> wanted;
-    for (const ClusterPlan& plan : kept_) {
-      if (plan.block.micro_batch != batch || hopeless.contains(with_batch(plan.block, 0))) continue;
-      now.push_back(&plan);
-      wanted.push_back(plan.block);
-    }
-    prices_.add(wanted, threads);
-    std::map<BlockSettings, bool> any;
-    for (const ClusterPlan* plan : now) {
-      const NetworkPrice* price = prices_.find(plan->block);
-      if (!price) continue;
-      const PlanOutline outline = outline_of(*plan, *price, platform_);
-      any[with_batch(plan->block, 0)] |= is_close(outline, platform_);
-      compared_.push_back({*plan, outline});
-    }
-    for (const auto& [settings, fits] : any) {
-      if (!fits) hopeless.insert(settings);
-    }
+void PricedPlans::compare() {
+  for (const ClusterPlan& plan : kept_) {
+    const NetworkPrice* price = prices_.find(plan.block);
+    if (price) compared_.push_back({plan, outline_of(plan, *price, platform_)});
+    if (!price || !is_close(compared_.back().outline, platform_)) ++counts_.too_large;
   }
   counts_.compared = static_cast<int64_t>(kept_.size());
   std::ranges::stable_sort(compared_, {}, [](const Compared& c) { return c.outline.seconds; });
 }
 
+// The next few of those that look fastest.
 std::vector<size_t> PricedPlans::fastest(const PlanEffort& effort) const {
   std::vector<size_t> chosen;
-  for (size_t i = 0; i < compared_.size() && chosen.size() < effort.fastest; ++i) {
+  for (size_t i = 0; i < compared_.size() && chosen.size() < kAtOnce; ++i) {
+    if (tried_ + chosen.size() >= effort.fastest) break;
     if (!is_promising(compared_[i])) continue;
-    const auto alike = std::ranges::count_if(
-        chosen, [&](size_t other) { return compared_[other].plan.same_mesh(compared_[i].plan); });
+    const auto is_alike = [&](const Compared& other) {
+      return other.estimated && other.plan.same_mesh(compared_[i].plan);
+    };
+    const auto alike = std::ranges::count_if(compared_, is_alike) +
+                       std::ranges::count_if(chosen, [&](size_t other) {
+                         return compared_[other].plan.same_mesh(compared_[i].plan);
+                       });
     if (static_cast<size_t>(alike) < effort.of_a_mesh) chosen.push_back(i);
   }
   return chosen;
@@ -164,8 +182,11 @@ std::vector<size_t> PricedPlans::smallest(size_t most) const {
 
 void PricedPlans::estimate_all(std::vector<size_t> chosen, size_t threads) {
   std::erase_if(chosen, [&](size_t i) { return compared_[i].estimated; });
+  tried_ += chosen.size();
   const auto make_worker = [&]() -> Worker<std::optional<EstimatedPlan>> {
-    return [&](size_t unit) { return estimated(request_, compared_[chosen[unit]].plan, hwdb_); };
+    return [&, models = std::make_shared<ModelCache>()](size_t unit) {
+      return estimated(request_, compared_[chosen[unit]].plan, hwdb_, *models);
+    };
   };
   const std::function<bool(std::optional<EstimatedPlan>)> use =
       [&](std::optional<EstimatedPlan> plan) {
@@ -179,9 +200,11 @@ void PricedPlans::estimate_all(std::vector<size_t> chosen, size_t threads) {
 
 std::vector<EstimatedPlan> PricedPlans::run(std::span<const ClusterPlan> plans,
                                             const PlanEffort& effort, size_t threads) {
-  leave_out(plans, threads);
-  compare(threads);
-  estimate_all(fastest(effort), threads);
+  price_blocks(plans, threads);
+  leave_out(plans);
+  compare();
+  for (std::vector<size_t> next = fastest(effort); !next.empty(); next = fastest(effort))
+    estimate_all(std::move(next), threads);
   estimate_all(pareto(effort.smallest), threads);
   const bool any = std::ranges::any_of(
       estimated_, [](const EstimatedPlan& e) { return e.priced.verdict == Verdict::kFits; });

@@ -52,19 +52,22 @@ class PricedPlans {
   };
 
   void note_kept(const ClusterPlan& plan, int64_t bytes);
-  void leave_out(std::span<const ClusterPlan> plans, size_t threads);
-  void compare(size_t threads);
+  void price_blocks(std::span<const ClusterPlan> plans, size_t threads);
+  void leave_out(std::span<const ClusterPlan> plans);
+  void compare();
   std::vector<size_t> fastest(const PlanEffort& effort) const;
   std::vector<size_t> pareto(size_t most) const;
   std::vector<size_t> smallest(size_t most) const;
   void estimate_all(std::vector<size_t> chosen, size_t threads);
   bool is_promising(const Compared& compared) const;
+  bool is_beaten(const Compared& compared) const;
 
   const Request& request_;
   const Hwdb& hwdb_;
   const Platform& platform_;
   BlockPrices& prices_;
   PlanCounts counts_;
+  size_t tried_ = 0;  // plans, of which some were refused
   std::optional<Least> least_;
   std::vector<ClusterPlan> kept_;  // that a card may hold
   std::vector<Compared> compared_;

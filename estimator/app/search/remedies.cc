@@ -16,6 +16,7 @@ namespace {
 // The largest safe batch, and the same batch in several passes.
 void change_batch(const Request& request, Trials& trials, int64_t batch,
                   std::vector<Change>& changes) {
+  if (batch < 2) return;
   const int64_t safe = trials.largest_batch(request, "", batch);
   if (safe == 0 || safe >= batch) return;
   changes.push_back({setting("batch", fmt::to_string(safe)), "largest safe batch",
@@ -48,7 +49,7 @@ std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estim
   request.trace = request.minimum = false;
   std::vector<Remedy> found;
   bool keeps_batch = false;
-  Trials trials(hwdb);
+  Trials trials(hwdb, today);
   for (const Change& change : changes_of(request, hwdb, today, trials)) {
     Request changed = request;
     change.make(changed);
@@ -61,8 +62,8 @@ std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estim
     const auto known = [&](const Remedy& stack) {
       return std::ranges::find(found, stack.settings, &Remedy::settings) != found.end();
     };
-    for (Remedy& stack : stacks(request, hwdb, today, trials)) {
-      if (stack.verdict == Verdict::kFits && !known(stack)) found.push_back(std::move(stack));
+    for (Remedy& stack : stacks_that_fit(request, hwdb, today, trials)) {
+      if (!known(stack)) found.push_back(std::move(stack));
     }
   }
   sort_by_pace(found);

@@ -21,7 +21,7 @@ struct SweepModel {
 
 // Those whose kernels are priced together.
 struct SweepFamily {
-  explicit SweepFamily(Request asked) : request(std::move(asked)) {}
+  explicit SweepFamily(Request of) : request(std::move(of)) {}
   Request request;
   ModelCache models;
   std::map<const ModelCache::Entry*, SweepModel> compiled;

@@ -1,4 +1,4 @@
-// SweepVariant: one request of a sweep, ready to be asked at points; of a pipeline each of its
+// SweepVariant: one request of a sweep, ready for its points; of a pipeline each of its
 // stages that may need most or take longest.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "estimator/app/sweep/sweep.h"
+#include "estimator/app/sweep/sweep_point.h"
 #include "estimator/evaluator.h"
 #include "estimator/request/request.h"
 #include "hwdb/hwdb.h"
@@ -16,7 +16,7 @@ namespace plimsoll {
 struct SweepVariant {
   size_t index = 0;  // of the sweep's variants
   Request request;
-  bool further = false;                  // a stage behind the first one that is asked
+  bool further = false;                  // a stage behind the first one
   std::optional<Evaluator> evaluator{};  // nothing where the plan is refused
   Diagnostics refusal{};
 };

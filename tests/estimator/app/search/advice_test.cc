@@ -103,4 +103,28 @@ TEST_CASE("advise: the host as a device has no time to weigh") {
   CHECK(advice.error().front().code == "E116");
 }
 
+TEST_CASE("advise: what fits is found without what cannot") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  const auto both = [&](const Request& request) {
+    const auto today = estimate(request, *hwdb);
+    REQUIRE(today);
+    Trials all(*hwdb, *today), fitting(*hwdb, *today);
+    std::vector<std::string> wanted, found;
+    for (const Remedy& r : stacks(request, *hwdb, *today, all)) {
+      if (r.verdict == Verdict::kFits) wanted.push_back(r.settings);
+    }
+    for (const Remedy& r : stacks_that_fit(request, *hwdb, *today, fitting))
+      found.push_back(r.settings);
+    CHECK(found == wanted);
+    return found.size();
+  };
+  Request request = test::request("builtin:gpt2", "tesla-t4", 64);
+  request.recipe.optimizer = find_optimizer("adamw");
+  CHECK(both(request) > 0);
+  request = test::request("builtin:gpt2-large", "gtx-1050", 8);  // the weights are too much
+  request.recipe.optimizer = find_optimizer("adamw");
+  CHECK(both(request) == 0);
+}
+
 }  // namespace plimsoll

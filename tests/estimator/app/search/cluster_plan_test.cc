@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "estimator/request/parallel_request.h"
@@ -46,7 +47,7 @@ TEST_CASE("cluster plans: every plan shares all GPUs and all samples of an updat
   CHECK(plans.size() > 1000);
   for (const ClusterPlan& p : plans) {
     CAPTURE(settings_of(p));
-    CHECK(p.block.tensor * p.stages * p.replicas == kSpace.gpus);
+    CHECK(p.block.tensor * p.block.context * p.stages * p.replicas == kSpace.gpus);
     CHECK(p.block.micro_batch * p.passes * p.replicas == kSpace.samples);
     CHECK(p.block.tensor <= kSpace.per_node);
     CHECK(p.passes >= p.stages);
@@ -101,6 +102,48 @@ TEST_CASE("cluster plans: a micro-batch in flight for each stage behind, or all 
   CHECK(plan.in_flight(3) == 16);
   plan.stages = 1;
   CHECK(plan.in_flight(0) == 1);
+}
+
+TEST_CASE("cluster plans: sequences and experts are shared where the space has them") {
+  PlanSpace space = kSpace;
+  const auto any = [&](const auto& is) {
+    return std::ranges::any_of(cluster_plans(of_cluster(), space), is);
+  };
+  const auto shares_sequences = [](const ClusterPlan& p) { return p.block.context > 1; };
+  const auto shares_experts = [](const ClusterPlan& p) { return p.block.experts > 1; };
+  CHECK_FALSE(any(shares_sequences));
+  CHECK_FALSE(any(shares_experts));
+  space.contexts = 4;
+  space.experts = 8;
+  CHECK(any(shares_sequences));
+  CHECK(any(shares_experts));
+  const auto plans = cluster_plans(of_cluster(), space);
+  for (size_t i = 0; i < plans.size(); i += 97) {
+    const ClusterPlan& p = plans[i];
+    CAPTURE(settings_of(p));
+    CHECK(p.block.tensor * p.block.context * p.stages * p.replicas == space.gpus);
+    CHECK(space.experts % p.block.experts == 0);
+    const auto mesh = plan_on(with_plan(of_cluster(), p).parallel, space.gpus);
+    const auto read = plan_on(read_back(settings_of(p)).parallel, space.gpus);
+    REQUIRE(mesh);
+    REQUIRE(read);
+    CHECK(*mesh == *read);
+    CHECK(mesh->mesh == p.mesh());
+    if (p.sharding.what != Sharded::kNothing) CHECK(mesh->mesh.shards() == p.sharers());
+  }
+}
+
+TEST_CASE("cluster plans: each schedule, chunks of as many blocks each") {
+  std::set<Schedule> schedules;
+  for (const ClusterPlan& p : cluster_plans(of_cluster(), kSpace)) {
+    if (p.stages == 1) continue;
+    schedules.insert(p.schedule);
+    CHECK((p.chunks > 1) == (p.schedule == Schedule::kInterleaved));
+    if (p.chunks == 1) continue;
+    CHECK(kSpace.blocks % (p.stages * p.chunks) == 0);
+    CHECK(p.passes % p.stages == 0);
+  }
+  CHECK(schedules.size() == 4);
 }
 
 }  // namespace plimsoll

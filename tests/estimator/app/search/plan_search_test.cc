@@ -87,6 +87,19 @@ TEST_CASE("plan search: more GPUs of the same card, where they would do") {
   CHECK(to_text(advice).find("best:") == std::string::npos);
 }
 
+TEST_CASE("plan search: days of a run and what they cost") {
+  const auto advice = advise_plans(on_two(), test::hwdb(), {.tokens = 3600e9, .price = 2.});
+  REQUIRE(advice);
+  const PricedPlan& best = advice->plans.front();
+  REQUIRE(best.tokens_per_second);
+  REQUIRE(best.run_ns);
+  REQUIRE(best.run_price);
+  CHECK(static_cast<double>(*best.run_ns) ==
+        doctest::Approx(3600e18 / *best.tokens_per_second).epsilon(1e-6));
+  CHECK(*best.run_price == doctest::Approx(2. * 2 * 1e9 / *best.tokens_per_second).epsilon(1e-6));
+  CHECK(!plan_advice_for(on_two()).plans.front().run_price);
+}
+
 TEST_CASE("plan search: samples that no plan shares") {
   Request request = on_two();
   request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 1;

@@ -209,9 +209,9 @@ TEST_CASE("sweep: of a pipeline what estimate() says of its stages") {
     const auto points = swept(variants, sizes, options);
     for (size_t v = 0; v < variants.size(); ++v) {
       for (size_t p = 0; p < 2; ++p) {
-        Request alone = variants[v];
-        alone.batch = sizes[0].values[p];
-        check_same(points[v][p], test::answer(alone));
+        Request single = variants[v];
+        single.batch = sizes[0].values[p];
+        check_same(points[v][p], test::answer(single));
       }
     }
   }
