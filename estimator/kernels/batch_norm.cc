@@ -54,7 +54,7 @@ double one_reading_seconds(double channels, double bytes, bool forward, const De
   const double busiest = std::ceil(channels / std::max(1, rates.sms));
   const double rounds = std::ceil(busiest / kBlocksAtOnce);
   const double clocks = (forward ? kForwardClocks : kBackwardClocks) * bytes / channels;
-  return rounds * kRoundSeconds + std::max(busiest, kAlone) * clocks / rates.clock;
+  return rounds * kRoundSeconds + std::max(busiest, kAlone) * clocks / rates.light_clock();
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ double persistent_norm_seconds(const KernelAt& kernel, const DeviceRates& rates,
     const bool forward = kernel.pass == Pass::kForward;
     return std::max(memory, one_reading_seconds(channels, tensor_bytes(kernel), forward, rates));
   }
-  return std::max(shared, elements * clocks / (working * rates.clock));
+  return std::max(shared, elements * clocks / (working * rates.light_clock()));
 }
 
 }  // namespace plimsoll

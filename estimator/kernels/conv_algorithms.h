@@ -63,6 +63,8 @@ class ConvModel {
             bool products_only = false);
   // Those that take `limit` times the first one's time or longer take forever.
   ConvCosts costs(const ConvShape& shape, double limit = kNoLimit) const;
+  // Of the products alone.
+  ConvCost product(const ConvShape& shape) const { return implicit(shape); }
   double launch_seconds() const { return fixed_; }
 
  private:

@@ -49,6 +49,9 @@ struct DeviceRates {
 
   // flop/s at the printed boost; falls back to f32 where the device lacks the unit.
   double peak_of(Arithmetic arithmetic) const;
+  // Hz in kernels without products, whose power limits no clock: between the printed boost and the
+  // highest, where cards without a fixed clock run.
+  double light_clock() const;
 };
 
 // The unit libraries use for operands of `dtype` on this card: tensor cores for 16 bits where it

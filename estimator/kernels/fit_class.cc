@@ -16,6 +16,12 @@ GemmRates rates_of_products(const ModelParts& parts) {
           .clock = parts.rates.clock * parts.clock};
 }
 
+GemmRates light_rates(const ModelParts& parts) {
+  GemmRates rates = rates_of_products(parts);
+  rates.clock = parts.rates.light_clock() * parts.clock;
+  return rates;
+}
+
 const RecurrentProblem<int64_t>& layers_of(const KernelFeatures& f) {
   return std::get<RecurrentProblem<int64_t>>(f.kernel->problem);
 }
@@ -86,7 +92,7 @@ const FitClassRow kRows[] = {
      .takes = is_depthwise_on,
      .prepare =
          [](ClassModel& m, const ModelParts& p) {
-           m.depthwise.emplace(p.terms, rates_of_products(p), p.library);
+           m.depthwise.emplace(p.terms, light_rates(p), p.library);
          },
      .cost = [](const ClassModel& m, const KernelFeatures& f) -> ClassCost {
        const DepthwiseKernel kernel = depthwise_kernel(f.conv, f.kernel->dtype, channels_last(f));

@@ -73,7 +73,7 @@ GroupedKernel grouped_kernel(const ConvProblem<int64_t>& problem, const ConvShap
 
 GroupedModel::GroupedModel(std::span<const double> terms, const DeviceRates& rates, double clock,
                            int cudnn)
-    : cudnn_(cudnn), clocks_(rates.sms * rates.clock * clock), bandwidth_(rates.bandwidth) {
+    : cudnn_(cudnn), clocks_(rates.sms * rates.light_clock() * clock), bandwidth_(rates.bandwidth) {
   std::ranges::copy(terms, terms_.begin());
   for (int a = 0; a < kArithmeticCount; ++a) {
     flops_[static_cast<size_t>(a)] = rates.peak_of(static_cast<Arithmetic>(a)) * clock;

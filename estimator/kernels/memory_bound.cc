@@ -50,7 +50,7 @@ MemoryBoundModel::MemoryBoundModel(std::span<const double> terms, const DeviceRa
       bandwidth_(rates.bandwidth * terms[kRowsBandwidth]),
       fixed_(terms[kRowsFixed] * 1e-6),
       in_flight_(terms[kRowsWave] * 1048576),
-      clock_rate_(rates.sms * rates.clock) {}
+      clock_rate_(rates.sms * rates.light_clock()) {}
 
 double MemoryBoundModel::norm_clocks(Pass pass) const {
   return terms_[pass == Pass::kForward ? kClocksNormForward : kClocksNormBackward];

@@ -1,6 +1,9 @@
 #include "estimator/library/conv_call.h"
 
+#include <limits>
+
 #include "estimator/kernels/fit_class.h"
+#include "estimator/kernels/layout_conversion.h"
 
 namespace plimsoll {
 namespace {
@@ -22,6 +25,30 @@ bool calls_each_group(const ConvProblem<int64_t>& p, const TimeOptions& options)
          p.groups > 1 && p.c > p.groups;
 }
 
+// Products of 16 bits with channels first have kernels of ordinary cores too, which multiply in 32
+// bits (cuDNN 8, cudnnConvolutionForward: PSEUDO_HALF_CONFIG and NCHW for IMPLICIT_GEMM): what is
+// timed takes them where turning the images for tensor cores takes longer, as in networks whose
+// layers have few channels. From 9 on networks were measured with what cuDNN chose.
+bool has_both_units(const KernelAt& kernel, const TimeOptions& options) {
+  const auto& problem = std::get<ConvProblem<int64_t>>(kernel.problem);
+  const int cudnn = options.library.cudnn;
+  return options.policy == AlgorithmPolicy::kAutotune && cudnn >= kAllOnTensorCores &&
+         cudnn < kProductsOnTensorCores && kernel.dtype == DType::kFloat16 && problem.groups == 1 &&
+         options.layout == Layout::kChannelsFirst && !problem.channels_last;
+}
+
+// Of a product of channels first on `unit`, turned and turned back where it wants them last.
+double seconds_on(Arithmetic unit, const KernelAt& kernel, const TimeContext& context) {
+  const bool odd = has_odd_channels(std::get<ConvProblem<int64_t>>(kernel.problem));
+  const ClassModel& model = odd ? context.odd_conv(unit) : context.conv(unit);
+  if (!model.conv) return std::numeric_limits<double>::infinity();
+  const ConvShape shape = convolution_shape(kernel, unit);
+  const double in_situ = model.fit ? model.fit->in_situ : 1;
+  return in_situ * model.conv->product(shape).seconds +
+         layout_conversion_seconds(shape, Layout::kChannelsFirst, on_tensor_cores(unit),
+                                   context.options().library.cudnn, context.rates());
+}
+
 // Depthwise terms are clocks of a multiprocessor, which has been much the same since Volta: four
 // parts with a scheduler and 16 lanes of 32 bits each, or more (CUDA C++ Programming Guide,
 // Compute Capability 7.x to 9.0); before, parts of 32 lanes or of two schedulers.
@@ -39,6 +66,11 @@ Arithmetic unit_of(const KernelAt& kernel, const TimeContext& context) {
   const auto* conv = std::get_if<ConvProblem<int64_t>>(&kernel.problem);
   const TimeOptions& options = context.options();
   if (!conv || !on_tensor_cores(unit) || options.layout == Layout::kNative) return unit;
+  if (has_both_units(kernel, options)) {
+    const bool ordinary =
+        seconds_on(Arithmetic::kF32, kernel, context) < seconds_on(unit, kernel, context);
+    return ordinary ? Arithmetic::kF32 : unit;
+  }
   const bool eights = conv->c / conv->groups % 8 == 0 && conv->k / conv->groups % 8 == 0;
   if (options.library.cudnn == 0 || options.library.cudnn >= kAllOnTensorCores) return unit;
   return eights && kernel.pass != Pass::kBackwardWeights ? unit : Arithmetic::kF32;

@@ -159,7 +159,7 @@ Value unary(Machine& m, std::string_view op, const Value& given, Keeps keeps, st
   // nothing in place.
   const bool copies =
       in_place && !free && m.policy().names_hold_values && m.tracks(inputs) && !m.recipe().compiled;
-  if (copies) m.launch_rows(KernelClass::kCopy, "copy", 0, {&x}, {&y});
+  if (copies) m.launch_rows(KernelClass::kCopy, "clone", 0, {&x}, {&y});
   std::vector<Kept> kept;
   if (keeps == Keeps::kInput || keeps == Keeps::kBoth) kept.push_back({x, rule});
   if (keeps == Keeps::kResult || keeps == Keeps::kBoth) kept.push_back({y, rule});

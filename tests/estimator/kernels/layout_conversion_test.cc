@@ -53,6 +53,13 @@ TEST_CASE("copies take what was measured on H100") {
   CHECK(turned(s, Layout::kChannelsFirst, true, 919) == doctest::Approx(40e-6).epsilon(.25));
 }
 
+TEST_CASE("copies before cuDNN 9 take nine tenths of the bandwidth") {
+  const ConvShape s = shape(3, 1);
+  const double bytes = 2.0 * 2 * 2 * 32 * 64 * 56 * 56;
+  CHECK(turned(s, Layout::kChannelsFirst, true, 803, 936e9) ==
+        doctest::Approx(bytes / (.92 * 936e9)));
+}
+
 // An H200 has 1.43 times the bandwidth: VGG-16's copies are 1.25 times as fast in 32 bits, 1.08 in
 // 16 (h200-networks.json beside h100-networks.json).
 TEST_CASE("copies of 16 bits are bound by their elements, not by memory") {

@@ -105,6 +105,30 @@ TEST_CASE("tensor cores want channels last, ordinary ones channels first") {
         seconds(Layout::kChannelsFirst, DType::kFloat32, kLayers[1], 706));
 }
 
+// MNASNet's first pointwise layer and ResNet-50's last 3x3 on an RTX 3090.
+TEST_CASE("where all are timed ordinary cores multiply 16 bits that are longer turned") {
+  const auto time = [](const ConvLayer& layer, AlgorithmPolicy policy) {
+    const TimeContext timed = context("rtx-3090", 803, Layout::kChannelsFirst);
+    TimeOptions options = timed.options();
+    options.policy = policy;
+    KernelAt kernel = conv(256, layer, Pass::kForward);
+    kernel.dtype = DType::kFloat16;
+    kernel.tensor_core = true;
+    kernel.read /= 2;
+    kernel.written /= 2;
+    return kernel_time(kernel, timed.with(options, nullptr));
+  };
+  const ConvLayer narrow{32, 16, 112, 1, 1, 0}, wide{512, 512, 7, 3, 1, 1};
+  const KernelTime guessed = time(narrow, AlgorithmPolicy::kHeuristic);
+  const KernelTime timed = time(narrow, AlgorithmPolicy::kAutotune);
+  CHECK(guessed.converted > 0);
+  CHECK(timed.converted == 0);
+  CHECK(timed.seconds < guessed.seconds);
+  CHECK(time(wide, AlgorithmPolicy::kAutotune).converted > 0);
+  CHECK(time(wide, AlgorithmPolicy::kAutotune).seconds ==
+        time(wide, AlgorithmPolicy::kHeuristic).seconds);
+}
+
 TEST_CASE("before cuDNN 7.3 ordinary cores took channels that are no eights, and all weights") {
   const auto basis = [](const ConvLayer& layer, int cudnn, Pass pass = Pass::kForward) {
     const TimeContext c = context("tesla-v100-sxm2-16gb", cudnn, Layout::kChannelsFirst);

@@ -137,7 +137,7 @@ TEST_CASE("habits: what is written in place of an input that is kept takes a cop
     Value y = unary(b.machine, "hard_swish", x, keeps, "kept", 1, in_place);
     Value sum = add(b.machine, y, w);
     b.saved(sum);
-    return std::ranges::count(b.step.kernels, std::string("copy"), &Kernel::op);
+    return std::ranges::count(b.step.kernels, std::string("clone"), &Kernel::op);
   };
   CHECK(copies(Keeps::kInput, true, true) == 1);
   CHECK(copies(Keeps::kInput, false, true) == 0);
