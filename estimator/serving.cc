@@ -101,11 +101,12 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
       "serve: transformers' cache with keys and values of every position; the prefill processes "
       "all sequences at once and scores only the last position; a token reads the whole cache");
   if (shares)
-    prefill.basis.push_back(
-        fmt::format("serve: {} takes its share of the card and keeps what a pass of its most "
-                    "tokens leaves; the verdict is of transformers' prefill; CUDA graphs need "
-                    "memory outside the share and are not counted",
-                    engine.program));
+    prefill.basis.push_back(fmt::format(
+        "serve: {} takes its share of the card and keeps what a pass of its most "
+        "tokens leaves; the verdict is of transformers' prefill; its CUDA graphs are not "
+        "counted: it captures some to measure them, and since 0.19 the cache is smaller "
+        "by that; before, they were outside of the share",
+        engine.program));
   return all_positions;
 }
 

@@ -163,9 +163,11 @@ std::string serving(const Estimate& e, const Page& page) {
   if (!e.serve) return "";
   const ServeEstimate& s = *e.serve;
   const std::string blocks =
-      s.block_tokens > 1 ? fmt::format(" in {} blocks of {}, as {} shares out memory",
-                                       s.tokens_that_fit / s.block_tokens, s.block_tokens, s.engine)
-                         : "";
+      s.block_tokens > 1
+          ? fmt::format(
+                " in {} blocks of {}, as {} shares out memory, without that of its CUDA graphs",
+                s.tokens_that_fit / s.block_tokens, s.block_tokens, s.engine)
+          : "";
   return wrapped(fmt::format("Serve: {} of keys and values per token, {} tokens fit{}; prefill {}, "
                              "one more token of each sequence {}\n",
                              human_bytes(s.kv_bytes_per_token), s.tokens_that_fit, blocks,
