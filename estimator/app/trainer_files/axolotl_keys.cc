@@ -67,7 +67,7 @@ constexpr TrainerKey kAxolotlKeys[] = {
     {"activation_offloading", kOffloadedActivations, {}, Use::kUnmodelled},
     {"torch_compile", "compile", kAxolotlCompiles},
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},
-    {"attn_implementation", "attention", kAttentions},
+    {"attn_implementation", "attention", kImplementations},
     {"flash_attention", "attention", kAxolotlFlash, Use::kElse},
     {"sdp_attention", "attention", kAxolotlSdpa, Use::kElse},
     {"eager_attention", "attention", kAxolotlEager, Use::kElse},

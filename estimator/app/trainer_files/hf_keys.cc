@@ -38,7 +38,7 @@ constexpr TrainerKey kHfKeys[] = {
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},
     {"use_liger_kernel", "loss-form", kFusedLinear},
     {"use_liger", "loss-form", kFusedLinear},
-    {"attn_implementation", "attention", kAttentions},
+    {"attn_implementation", "attention", kImplementations},
     {"dataloader_num_workers", "workers", kUnlessZero, Use::kSets, Others::kAsWritten},
     // TRL's ModelConfig (trl/trainer/model_config.py).
     {"use_bnb_nested_quant", "quantize", kFactoryNf4Double},
