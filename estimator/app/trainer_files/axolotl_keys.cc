@@ -97,12 +97,14 @@ void shard_by_config(const JsonValue& root, TrainerSettings& settings) {
 }  // namespace
 
 TrainerProgram axolotl_program() {
-  return {"axolotl's config",
-          "hf",
-          kAxolotlMarks,
-          {kAxolotlKeys, kFsdpKeys},
-          "axolotl 0.12, utils/schemas; docs.axolotl.ai/docs/config-reference.html",
-          shard_by_config};
+  return {
+      "axolotl's config",
+      "hf",
+      kAxolotlMarks,
+      {kAxolotlKeys, kFsdpKeys},
+      "axolotl, utils/schemas (fsdp.py at 06dcd85d, peft.py at 00564c8f, training.py at 002a637c) "
+      "and utils/config/__init__.py at 00ce8882; docs.axolotl.ai/docs/config-reference.html",
+      shard_by_config};
 }
 
 }  // namespace plimsoll

@@ -132,7 +132,7 @@ TrainerProgram trl_program() {
           "trl",
           kTrlMarks,
           {kHfKeys, kFsdpKeys},
-          "trl 0.24, trainer/sft_config.py and model_config.py; huggingface.co/docs/trl/"
+          "trl, trainer/sft_config.py and model_config.py; huggingface.co/docs/trl/"
           "sft_trainer",
           note_mixed_precision};
 }
@@ -142,7 +142,7 @@ TrainerProgram llama_factory_program() {
           "hf",
           kFactoryMarks,
           {kFactoryKeys, kHfKeys, kFsdpKeys},
-          "LLaMA-Factory 0.9.3, hparams/finetuning_args.py, model_args.py and data_args.py",
+          "LLaMA-Factory, hparams/finetuning_args.py, model_args.py and data_args.py",
           freeze_in_16_bits};
 }
 
