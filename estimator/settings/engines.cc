@@ -17,7 +17,8 @@ constexpr EngineRow kEngines[] = {
      .never_large = "a100",
      .source = "vLLM: config/cache.py (gpu_memory_utilization, DEFAULT_BLOCK_SIZE), "
                "engine/arg_utils.py (get_batch_defaults() of the API server), "
-               "v1/worker/gpu_worker.py (determine_available_memory())"},
+               "v1/worker/gpu_worker.py (determine_available_memory(), where "
+               "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS has graphs in the share)"},
 };
 
 }  // namespace

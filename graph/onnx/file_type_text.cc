@@ -19,6 +19,11 @@ constexpr std::string_view kDescribed =
     "it describes a model and is none; in Python: plimsoll.from_torch(lambda: what the library "
     "makes "
     "of it, inputs)";
+constexpr std::string_view kDiffusers =
+    "its layers are not described here; in Python: plimsoll.from_torch(lambda: "
+    "diffusers.UNet2DConditionModel.from_config(json.load(open(\"config.json\"))), inputs), with "
+    "the "
+    "class that _class_name has";
 constexpr std::string_view kTrainer = "trainer";  // trainer_help()
 constexpr std::string_view kAdapter =
     "it describes adapters: name the folder that holds it, or the base model with settings of "
@@ -107,7 +112,7 @@ constexpr std::array kKeys = {
     KeyOf{"\"per_device_train_batch_size\"", {"Hugging Face's TrainingArguments", kTrainer}},
     KeyOf{"\"weight_map\"",
           {"an index of safetensors files, which has weights and no graph", kDescribed}},
-    KeyOf{"\"_diffusers_version\"", {"a config of Hugging Face diffusers", kDescribed}},
+    KeyOf{"\"_diffusers_version\"", {"a config of Hugging Face diffusers", kDiffusers}},
     KeyOf{"\"modelTopology\"", {"a TensorFlow.js model", "convert it with tf2onnx"}},
     KeyOf{"\"keras_version\"", {"a Keras model's config", "convert the model with tf2onnx"}},
     KeyOf{"\"added_tokens\"", {"a tokenizer", kDescribed}},

@@ -127,4 +127,24 @@ TEST_CASE("cli: the text says in three lines what was assumed, and the basis whe
   }
 }
 
+TEST_CASE("cli: an answer holds what a training program's file set; one on the line wins over it") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const std::string answer = scratch.path("answer.json");
+  scratch.write("args.json", R"({"per_device_train_batch_size": 5, "optim": "adafactor"})");
+  scratch.write("more.json", R"({"per_device_train_batch_size": 6})");
+  const RunOptions here = {.folder = scratch.path("")};
+  const Ran first = run_plimsoll(
+      {"estimate", "builtin:mlp", "--gpu", "t4", "--trainer", "args.json", "--json"}, here);
+  write(answer, first.out);
+  const auto again =
+      nlohmann::json::parse(run_plimsoll({"estimate", "--from", answer, "--json"}).out);
+  CHECK(again["result"] == nlohmann::json::parse(first.out)["result"]);
+  CHECK(again["request"]["batch"] == 5);
+  const auto other = nlohmann::json::parse(
+      run_plimsoll({"estimate", "--from", answer, "--trainer", "more.json", "--json"}, here).out);
+  CHECK(other["request"]["batch"] == 6);
+  CHECK(other["request"]["optimizer"] == "adafactor");
+}
+
 }  // namespace plimsoll::test

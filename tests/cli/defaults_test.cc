@@ -138,7 +138,11 @@ TEST_CASE("cli: a training program's file wins over plimsoll.yaml, a flag over t
   CHECK(says(flag.out, R"("batch": 7)"));
   CHECK(says(flag.out, R"("optimizer": "adafactor")"));
   CHECK(says(flag.out, R"("trainer": "hf")"));
-  CHECK(run_plimsoll({"sweep", "no.yaml", "--trainer", "args.json"}, here).status != 0);
+  scratch.write("p.yaml", "model: builtin:mlp\nparameters: {batch: [2, 4]}\n");
+  const Ran swept = run_plimsoll({"sweep", "p.yaml", "--trainer", "args.json", "--json"}, here);
+  CHECK(swept.status == 0);
+  CHECK(says(swept, "optimizer adafactor of args.json"));  // the plan has the batch
+  CHECK(run_plimsoll({"sweep", "p.yaml", "--trainer", "nobody"}, here).status == 2);
   scratch.write("zero.json", R"({"zero_optimization": {"stage": 2}})");
   const std::vector<std::string> sharded = {"estimate", kPerceptron, "--trainer", "zero.json"};
   CHECK(says(run_plimsoll(sharded, here), "--gpus"));  // a warning

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "estimator/app/cli/messages.h"
+#include "estimator/app/trainer_files/apply_trainer_files.h"
 #include "estimator/settings/request_values.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/try.h"
@@ -47,6 +49,8 @@ Result<void> ask_again(const std::string& path, SharedFlags& flags) {
   const auto text = TRY(read_text(path));
   const auto document = TRY(read_json(data_of(text), path));
   const auto answered = TRY(settings_of_answer(document, path));
+  const auto files = TRY(apply_trainer_files(flags));
+  report(files.diagnostics);
   if (flags.model.empty()) flags.model = answered.model;
   const SharedFlags given = flags;
   const auto wins = [&](const GivenSettings::One& one) {

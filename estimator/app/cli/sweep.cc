@@ -255,13 +255,19 @@ std::vector<std::string> devices_of(const SweepAxes& axes) {
   return {devices.begin(), devices.end()};
 }
 
+// Files of a training program are read when the plan is, which wins over them: take_defaults().
+SharedFlags without_trainer(SharedFlags flags) {
+  flags.erase("trainer");
+  return flags;
+}
+
 int run_sweep(const SweepFlags& given) {
   SweepFlags flags = given;
   const auto shaping = check_output(flags.output);
   if (!shaping) return report(shaping.error());
   report(*shaping);
   flags.page.others = !flags.emit.forms.empty();
-  auto request = to_request(flags.shared);
+  auto request = to_request(without_trainer(flags.shared));
   if (!request) return report(request.error());
   if (const int fault = report(as_strict(ineffective_settings("sweep", *request), request->strict));
       fault != 0)

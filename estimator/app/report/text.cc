@@ -167,9 +167,10 @@ std::string serving(const Estimate& e, const Page& page) {
   if (!e.serve) return "";
   const ServeEstimate& s = *e.serve;
   const std::string blocks =
-      s.block_tokens > 1 ? fmt::format(" in {} blocks of {}, as {} divides it",
-                                       s.tokens_that_fit / s.block_tokens, s.block_tokens, s.engine)
-                         : "";
+      s.block_tokens > 1
+          ? fmt::format(" in {} blocks of {}, as {} divides it. Its CUDA graphs are not counted",
+                        s.tokens_that_fit / s.block_tokens, s.block_tokens, s.engine)
+          : "";
   return wrapped(
       fmt::format("Serving: the KV cache takes {} per token and has room for {} tokens{}. "
                   "Prefill takes {}, the next token of all sequences {}.",

@@ -67,7 +67,7 @@ constexpr TrainerKey kAxolotlKeys[] = {
     {"activation_offloading", kOffloadedActivations, {}, Use::kUnmodelled},
     {"torch_compile", "compile", kAxolotlCompiles},
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},
-    {"attn_implementation", "attention", kAttentions},
+    {"attn_implementation", "attention", kImplementations},
     {"flash_attention", "attention", kAxolotlFlash, Use::kElse},
     {"sdp_attention", "attention", kAxolotlSdpa, Use::kElse},
     {"eager_attention", "attention", kAxolotlEager, Use::kElse},
@@ -97,12 +97,14 @@ void shard_by_config(const JsonValue& root, TrainerSettings& settings) {
 }  // namespace
 
 TrainerProgram axolotl_program() {
-  return {"axolotl's config",
-          "hf",
-          kAxolotlMarks,
-          {kAxolotlKeys, kFsdpKeys},
-          "axolotl 0.12, utils/schemas; docs.axolotl.ai/docs/config-reference.html",
-          shard_by_config};
+  return {
+      "axolotl's config",
+      "hf",
+      kAxolotlMarks,
+      {kAxolotlKeys, kFsdpKeys},
+      "axolotl, utils/schemas (fsdp.py at 06dcd85d, peft.py at 00564c8f, training.py at 002a637c) "
+      "and utils/config/__init__.py at 00ce8882; docs.axolotl.ai/docs/config-reference.html",
+      shard_by_config};
 }
 
 }  // namespace plimsoll

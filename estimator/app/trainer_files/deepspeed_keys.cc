@@ -47,7 +47,7 @@ TrainerProgram deepspeed_program() {
           "",
           kDeepSpeedMarks,
           {kDeepSpeedKeys},
-          "deepspeed 0.18, runtime/config.py and zero/config.py; deepspeed.ai/docs/config-json"};
+          "deepspeed, runtime/config.py and zero/config.py; deepspeed.ai/docs/config-json"};
 }
 
 }  // namespace plimsoll

@@ -38,7 +38,7 @@ constexpr TrainerKey kHfKeys[] = {
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},
     {"use_liger_kernel", "loss-form", kFusedLinear},
     {"use_liger", "loss-form", kFusedLinear},
-    {"attn_implementation", "attention", kAttentions},
+    {"attn_implementation", "attention", kImplementations},
     {"dataloader_num_workers", "workers", kUnlessZero, Use::kSets, Others::kAsWritten},
     // TRL's ModelConfig (trl/trainer/model_config.py).
     {"use_bnb_nested_quant", "quantize", kFactoryNf4Double},
@@ -132,7 +132,7 @@ TrainerProgram trl_program() {
           "trl",
           kTrlMarks,
           {kHfKeys, kFsdpKeys},
-          "trl 0.24, trainer/sft_config.py and model_config.py; huggingface.co/docs/trl/"
+          "trl, trainer/sft_config.py and model_config.py; huggingface.co/docs/trl/"
           "sft_trainer",
           note_mixed_precision};
 }
@@ -142,7 +142,7 @@ TrainerProgram llama_factory_program() {
           "hf",
           kFactoryMarks,
           {kFactoryKeys, kHfKeys, kFsdpKeys},
-          "LLaMA-Factory 0.9.3, hparams/finetuning_args.py, model_args.py and data_args.py",
+          "LLaMA-Factory, hparams/finetuning_args.py, model_args.py and data_args.py",
           freeze_in_16_bits};
 }
 

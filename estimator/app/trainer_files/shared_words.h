@@ -18,7 +18,7 @@ inline constexpr TrainerWord kFusedLinear[] = {{"true", "fused-linear"}, {"false
 inline constexpr TrainerWord kDtypes[] = {{"bfloat16", "bf16"}, {"bf16", "bf16"},
                                           {"float16", "fp16"},  {"fp16", "fp16"},
                                           {"float32", ""},      {"auto", ""}};
-inline constexpr TrainerWord kAttentions[] = {
+inline constexpr TrainerWord kImplementations[] = {
     {"eager", "eager"},
     {"sdpa", "sdpa"},
     {"flash_attention_2", "flash"},

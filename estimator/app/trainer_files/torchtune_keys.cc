@@ -167,13 +167,15 @@ void read_components(const JsonValue& root, TrainerSettings& settings) {
 }  // namespace
 
 TrainerProgram torchtune_program() {
-  return {"torchtune's config",
-          "torchtune",
-          kTorchtuneMarks,
-          {kTorchtuneKeys},
-          "torchtune 0.6, recipes/configs and recipes/*.py; docs.pytorch.org/torchtune/stable/"
-          "deep_dives/configs.html",
-          read_components};
+  return {
+      "torchtune's config",
+      "torchtune",
+      kTorchtuneMarks,
+      {kTorchtuneKeys},
+      "torchtune, recipes/configs/llama3_1 (8B_lora_single_device.yaml at 14857d88, 8B_full.yaml "
+      "at 04781656); docs.pytorch.org/torchtune/stable/"
+      "deep_dives/configs.html",
+      read_components};
 }
 
 }  // namespace plimsoll

@@ -16,11 +16,13 @@ namespace {
 
 constexpr uint64_t kLargestToGuess = uint64_t{1} << 20;
 
-bool is_json(std::string_view path) { return path.ends_with(".json"); }
-bool is_yaml(std::string_view path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
+bool is_json_name(std::string_view path) { return path.ends_with(".json"); }
+bool is_yaml_name(std::string_view path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml");
+}
 
 Result<JsonValue> parse(std::string_view text, const std::string& path, const Limits& limits) {
-  return is_json(path) ? read_json(text, path) : read_yaml(text, path, limits);
+  return is_json_name(path) ? read_json(text, path) : read_yaml(text, path, limits);
 }
 
 Result<JsonValue> read_document(const std::string& path, const Limits& limits) {
@@ -29,7 +31,7 @@ Result<JsonValue> read_document(const std::string& path, const Limits& limits) {
 }
 
 // The value at a path of keys; null where there is none.
-const JsonValue* value_at(const JsonValue& root, std::string_view path) {
+const JsonValue* member_at(const JsonValue& root, std::string_view path) {
   const JsonValue* at = &root;
   while (at && !path.empty()) {
     const size_t dot = std::min(path.find('.'), path.size());
@@ -62,7 +64,7 @@ Result<void> read_deepspeed(const JsonValue& outer, const std::string& path, con
   const JsonValue* named = nullptr;
   for (const std::span<const TrainerKey> keys : into.program->keys) {
     for (const TrainerKey& key : keys) {
-      if (key.use == TrainerKey::Use::kDeepSpeed) named = value_at(outer, key.key);
+      if (key.use == TrainerKey::Use::kDeepSpeed) named = member_at(outer, key.key);
     }
   }
   if (!named || !asks_for_something(*named)) return {};
@@ -83,14 +85,15 @@ Result<void> read_deepspeed(const JsonValue& outer, const std::string& path, con
 const TrainerProgram* program_of(const JsonValue& root) {
   for (const TrainerProgram& program : trainer_programs()) {
     const bool its = std::ranges::any_of(
-        program.marks, [&](std::string_view mark) { return value_at(root, mark) != nullptr; });
+        program.marks, [&](std::string_view mark) { return member_at(root, mark) != nullptr; });
     if (its) return &program;
   }
   return nullptr;
 }
 
 const TrainerProgram* program_of_file(const std::string& path, const Limits& limits) {
-  if ((!is_json(path) && !is_yaml(path)) || is_folder(path) || !path_exists(path)) return nullptr;
+  if ((!is_json_name(path) && !is_yaml_name(path)) || is_folder(path) || !path_exists(path))
+    return nullptr;
   const auto source = ByteSource::open(path, limits);
   if (!source || source->size() > kLargestToGuess) return nullptr;
   const auto text = whole_text(*source, limits);

@@ -9,7 +9,7 @@ namespace plimsoll {
 namespace {
 
 // "dim" and "sequence".
-std::pair<std::string_view, std::string_view> parts_of(std::string_view name) {
+std::pair<std::string_view, std::string_view> name_and_entry(std::string_view name) {
   const size_t dot = std::min(name.find('.'), name.size());
   return {name.substr(0, dot), name.substr(std::min(dot + 1, name.size()))};
 }
@@ -17,7 +17,7 @@ std::pair<std::string_view, std::string_view> parts_of(std::string_view name) {
 }  // namespace
 
 const TrainerSettings::One* TrainerSettings::find(std::string_view name) const {
-  const auto parts = parts_of(name);
+  const auto parts = name_and_entry(name);
   const auto one = std::ranges::find_if(
       all_, [&](const One& o) { return o.row->name == parts.first && o.entry == parts.second; });
   return one == all_.end() ? nullptr : &*one;
@@ -34,7 +34,7 @@ std::string TrainerSettings::key_of(std::string_view name) const {
 }
 
 void TrainerSettings::add(std::string_view name, std::string text, std::string key) {
-  const auto [setting, entry] = parts_of(name);
+  const auto [setting, entry] = name_and_entry(name);
   all_.push_back({find_setting(setting), std::string(entry), std::move(text), std::move(key)});
 }
 
