@@ -4,7 +4,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from ._module_step import ModuleStep
 from ._record_card import means_the_host, pretend, stand_in_for_recurrent_layers
 from ._record_in_place import added_in_place, in_order
 from ._record_known import SHORT, Known
-from ._record_tensors import Held, empty, exchange, held
+from ._record_tensors import Held, beside, empty, exchange, held
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
 
@@ -24,7 +24,13 @@ STEPS = 3  # the first makes the optimizer's states, the third is like all that 
 
 
 class OnCard(TorchFunctionMode):
-    """The host stands for the card where the program names it: `device = "cuda" if torch.cuda.is_available() else "cpu"` said "cpu"."""
+    """The host stands for the card where the program names it: `device = "cuda" if torch.cuda.is_available() else "cpu"` said "cpu".
+    `beside`: tensors that are moved there with no module; one that the program moves has lain on the host."""
+
+    def __init__(self, storages: Storages, beside: Sequence[Any]) -> None:
+        super().__init__()
+        self.storages = storages
+        self.beside = {storage._cdata: storage for storage in (tensor.untyped_storage() for tensor in beside)}
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -34,6 +40,9 @@ class OnCard(TorchFunctionMode):
             kwargs["device"] = _card_for(kwargs["device"])
         if function is torch.Tensor.to:
             args = tuple(_card_for(one) for one in args)
+            if self.beside and any(map(_names_card, (*args[1:], kwargs.get("device")))) and args[0].untyped_storage()._cdata in self.beside:
+                kwargs["copy"] = True
+                self.storages.lies_on_host(args[0].untyped_storage())
         if function in (torch.tensor, torch.as_tensor) and _is_card(kwargs.get("device")):
             device = kwargs.pop("device")  # made of the host's numbers, as it is on a card
             return function(*args, **kwargs).to(device)
@@ -44,6 +53,10 @@ def _card_for(device: Any) -> Any:
     if isinstance(device, str) and device.partition(":")[0] in ("cpu", "meta"):
         return "cuda"
     return torch.device("cuda", 0) if isinstance(device, torch.device) and device.type in ("cpu", "meta") else device
+
+
+def _names_card(given: Any) -> bool:
+    return isinstance(given, (str, torch.device)) and _is_card(given)
 
 
 def _is_card(device: Any) -> bool:
@@ -68,6 +81,7 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     everything, values = held(), Values()
     leaves = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
     numbers = {id(leaf): leaf.detach().clone() for leaf in leaves if leaf.device.type == "cpu" and leaf.numel() <= SHORT}
+    stays = beside(everything.modules)
     empty(everything, mode, leaves)
     torch.utils.swap_tensors = exchange  # Module.to(): PyTorch's own refuses tensors that somebody watches
     with mode:
@@ -78,7 +92,7 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     trace = Trace(storages, ModuleStack(names), values, _record_world.Collectives(storages) if world else None)
     stand_in_for_recurrent_layers(trace.note_call)
     leave_uncompiled(everything.modules, values)
-    with mode, trace, OnCard():
+    with mode, trace, OnCard(storages, stays):
         ours = step if isinstance(step, ModuleStep) else None
         if ours is not None:
             step = ours.set_up()

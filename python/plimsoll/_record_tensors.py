@@ -54,6 +54,20 @@ def empty(everything: Held, mode: Any, inputs: Iterable[Any]) -> None:
             module._flat_weight_refs = [weakref.ref(w) if w is not None else None for w in module._flat_weights]
 
 
+def beside(modules: Iterable[Any]) -> list[Any]:
+    """Tensors that are a module's and neither parameters nor buffers: they stay on the host when it is moved to the card."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    modules = list(modules)
+    tables = ("_parameters", "_buffers", "_modules")
+    moved = {t.untyped_storage()._cdata for module in modules for table in tables[:2] for t in getattr(module, table).values()
+             if t is not None and t.layout == torch.strided}
+    held = [value for module in modules for name, value in module.__dict__.items() if name not in tables and isinstance(value, (torch.Tensor, dict, list, tuple))]
+    return [t for t in tree_leaves(held) if isinstance(t, torch.Tensor) and t.device.type == "cpu" and t.dim() and t.layout == torch.strided
+            and not isinstance(t, torch.nn.Parameter) and t.untyped_storage()._cdata not in moved]
+
+
 def _is_fake(tensor: Any) -> bool:
     from torch._subclasses.fake_tensor import FakeTensor
 

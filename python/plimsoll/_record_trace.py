@@ -34,6 +34,7 @@ class Storages:
         self.node = -1
         self._living: dict[int, tuple[int, Any]] = {}  # address -> number, the weak reference that waits for its end
         self._empty: dict[int, Any] = {}  # those that have no bytes now
+        self._on_host: dict[int, Any] = {}  # those that the program moves to the card from the host, though they lie there already
 
     def number(self, tensor: Any) -> int | None:
         """Of the tensor's storage, which is watched from now on; None where it takes no bytes of the card."""
@@ -43,6 +44,8 @@ class Storages:
 
     def of(self, storage: Any) -> int | None:
         address, size = storage._cdata, storage.nbytes()
+        if address in self._on_host:
+            return None
         known = self._living.get(address)
         if known is not None:
             if self.bytes[known[0]] == size:
@@ -58,6 +61,10 @@ class Storages:
         self.events.append(("+", number, self.phase, self.node))
         self._living[address] = number, weakref.ref(storage, lambda _: self._end(address))
         return number
+
+    def lies_on_host(self, storage: Any) -> None:
+        self._on_host[storage._cdata] = storage
+        self._living.pop(storage._cdata, None)
 
     def forget(self) -> None:
         """All that was so far: numbers begin anew."""

@@ -2,8 +2,8 @@
 
     ORACLE_BUILD=FOLDER python step_goldens.py figures FILE       peak and residents of each, at two batches
     python step_goldens.py records FOLDER FILE                   compares records with FILE and writes the first of each kind
-    ORACLE_BUILD=FOLDER python step_goldens.py networks FILE [NAME ...]   the same figures of step_networks.py and step_graphs.py, at one batch
-    python step_goldens.py compare FILE [NAME ...]               and their records beside them
+    ORACLE_BUILD=FOLDER python step_goldens.py networks FILE [NAME ...]   the same figures of step_networks.py, step_graphs.py and step_libraries.py, at one batch
+    python step_goldens.py compare FILE [NAME ...]               and their records beside them; what differs is noted in FILE
 
 `figures` and `networks` run the steps under the oracle's own shim and its own trace: nothing of the recorder is in it.
 """
@@ -198,6 +198,7 @@ def peak_of(model, batch):
 
 def networks(names):
     import step_graphs  # noqa: F401
+    import step_libraries  # noqa: F401
     import step_networks
 
     torch.manual_seed(0)
@@ -210,7 +211,8 @@ BATCH = 3   # of networks
 
 def write_networks(path, *names):
     path = Path(path)
-    table = json.loads(path.read_text())["steps"] if path.exists() else {}
+    known = json.loads(path.read_text()) if path.exists() else {}
+    table, differs = known.get("steps", {}), known.get("differs", {})
     for name, make in networks(names):
         began = time.time()
         try:
@@ -219,14 +221,26 @@ def write_networks(path, *names):
             row = {"fault": f"{type(fault).__name__}: {str(fault)[:300]}"}
         print(f"{name:40}{time.time() - began:6.1f} s {row.get('fault', '')}", flush=True)
         table[name] = row
-        rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in table.items())
-        path.write_text(f'{{\n "torch": "{torch.__version__.split("+")[0]}",\n "steps": {{\n{rows}\n }}\n}}\n')
+        write_table(path, table, differs)
+
+
+LIBRARIES = ("timm", "torchvision", "transformers", "diffusers", "segmentation_models_pytorch", "torchaudio", "torch_geometric", "monai", "peft")
+
+
+def write_table(path, steps, differs):
+    """PyTorch's figures of each network, and [recorded, PyTorch's] of those in which a record differs."""
+    from importlib import metadata, util
+
+    versions = {"torch": torch.__version__.split("+")[0], **{name: metadata.version(name) for name in LIBRARIES if util.find_spec(name)}}
+    rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in steps.items())
+    path.write_text(f'{{\n "versions": {json.dumps(versions)},\n "differs": {json.dumps(differs)},\n "steps": {{\n{rows}\n }}\n}}\n')
 
 
 def compare_networks(path, *names):
     import plimsoll
 
-    wanted = json.loads(Path(path).read_text())["steps"]
+    known = json.loads(Path(path).read_text())
+    wanted, differs = known["steps"], known.get("differs", {})
     other = 0
     for name, make in networks(names):
         began = time.time()
@@ -243,6 +257,12 @@ def compare_networks(path, *names):
         print(f"{'OTHER' if wrong or 'fault' in found else 'equal':6}{name:40}{time.time() - began:6.1f} s {said}", flush=True)
         if "fault" in found and len(names) == 1:
             print(found["trace"])
+        differs.pop(name, None)
+        if "fault" in found:
+            differs[name] = found["fault"].splitlines()[0]
+        elif wrong:
+            differs[name] = wrong
+        write_table(Path(path), wanted, differs)
     sys.exit(other > 0)
 
 

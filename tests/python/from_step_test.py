@@ -118,6 +118,18 @@ class FromStep(unittest.TestCase):
         self.assertEqual(bytes_of(plimsoll.from_step(step, (self.x, self.wanted), {})),
                          bytes_of(plimsoll.from_step(self.step, (self.x, self.wanted), {})))
 
+    def test_what_no_module_moves_lies_on_the_host(self):
+        places = torch.arange(4096) % 6  # an attribute: neither parameter nor buffer
+
+        def step(x):
+            self.net(x[self.net.places.to(x.device)]).sum().backward()
+        self.net.places = places
+        beside = bytes_of(plimsoll.from_step(step, (self.x,), {}))
+        del self.net.places
+        self.net.register_buffer("places", places)
+        buffer = bytes_of(plimsoll.from_step(step, (self.x,), {}))
+        self.assertEqual(beside, buffer - places.nbytes)  # the copy goes when it has been read
+
     def test_another_program_at_another_size_is_refused(self):
         def step(x):
             return self.net(x if len(x) == 6 else x.exp().exp()).sum().backward()
