@@ -4,9 +4,6 @@
 //   Request request;
 //   request.model = "builtin:resnet50", request.devices = {"quadro-p4000"}, request.batch = 32;
 //   Result<Estimate> e = estimate(request, *hwdb);
-//
-// compile() thinks once per model, recipe, framework and kind of device; an Evaluator prices at a
-// point and may be used from many threads.
 #pragma once
 
 #include "estimator/evaluator.h"

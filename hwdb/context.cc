@@ -63,13 +63,6 @@ std::string_view name(ModuleLoading loading) {
   return loading == ModuleLoading::kLazy ? "lazy" : "eager";
 }
 
-std::optional<ModuleLoading> parse_module_loading(std::string_view word) {
-  for (const ModuleLoading loading : {ModuleLoading::kLazy, ModuleLoading::kEager}) {
-    if (word == name(loading)) return loading;
-  }
-  return std::nullopt;
-}
-
 bool can_load_lazily(const Version& cuda) { return !(cuda < Version{{11, 7}}); }
 bool loads_lazily_by_default(const Version& cuda) { return !(cuda < Version{{12, 2}}); }
 

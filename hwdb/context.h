@@ -30,7 +30,6 @@ std::string_view name(ModuleLoading loading);  // "lazy", "eager"
 constexpr std::array<ModuleLoading, 2> values_of(ModuleLoading) {
   return {ModuleLoading::kLazy, ModuleLoading::kEager};
 }
-std::optional<ModuleLoading> parse_module_loading(std::string_view word);
 
 // CUDA C++ Programming Guide, "Lazy Loading", change history: introduced, disabled by default, in
 // 11.7; the default on Linux since 12.2 (on Windows since 12.3).

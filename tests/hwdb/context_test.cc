@@ -111,9 +111,6 @@ TEST_CASE("context: lazy loading came with CUDA 11.7, PyTorch asks for it since 
   CHECK(usual("pytorch", "11.8") == kLazy);
   CHECK(usual("mxnet", "11.8") == kEager);
   CHECK(usual("mxnet", "12.2") == kLazy);
-  CHECK(parse_module_loading("lazy") == kLazy);
-  CHECK(parse_module_loading("eager") == kEager);
-  CHECK_FALSE(parse_module_loading("EAGER"));
   CHECK(name(kLazy) == "lazy");
 }
 
