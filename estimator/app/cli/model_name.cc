@@ -37,7 +37,8 @@ Result<void> refuse_model(std::string_view word, std::string_view verb, std::str
 }
 
 std::string model_beside(const std::string& plan, const std::string& model) {
-  if (model.empty() || model.starts_with("builtin:") || plan == "-") return model;
+  if (model.empty() || model.starts_with("builtin:") || model.starts_with("hf:") || plan == "-")
+    return model;
   return (std::filesystem::path(plan).parent_path() / model).string();
 }
 

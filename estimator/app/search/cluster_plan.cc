@@ -219,6 +219,10 @@ bool ClusterPlan::same_mesh(const ClusterPlan& other) const {
   return mesh() == other.mesh() && sharding == other.sharding;
 }
 
+bool ClusterPlan::same_but_schedule(const ClusterPlan& other) const {
+  return same_mesh(other) && block == other.block && passes == other.passes;
+}
+
 std::vector<ClusterPlan> cluster_plans(const Request& request, const PlanSpace& space) {
   return PlanList(request, space).all();
 }

@@ -64,6 +64,8 @@ struct ClusterPlan {
   double turns() const;
   // Whether axes and sharding are the same, whatever the micro-batch and what is computed again.
   bool same_mesh(const ClusterPlan& other) const;
+  // Whether the schedule alone may differ.
+  bool same_but_schedule(const ClusterPlan& other) const;
 };
 
 // Which plans there are.

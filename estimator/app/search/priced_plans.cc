@@ -21,6 +21,8 @@ constexpr double kClearly = .9;
 
 // How many are estimated before those that are beaten are left out again: the same on all machines.
 constexpr size_t kAtOnce = 8;
+// Schedules of one plan: the fastest may need too much memory.
+constexpr size_t kOfASchedule = 2;
 
 std::optional<EstimatedPlan> estimated(const Request& request, const ClusterPlan& plan,
                                        const Hwdb& hwdb, ModelCache& models) {
@@ -145,14 +147,16 @@ std::vector<size_t> PricedPlans::fastest(const PlanEffort& effort) const {
   for (size_t i = 0; i < compared_.size() && chosen.size() < kAtOnce; ++i) {
     if (tried_ + chosen.size() >= effort.fastest) break;
     if (!is_promising(compared_[i])) continue;
-    const auto is_alike = [&](const Compared& other) {
-      return other.estimated && other.plan.same_mesh(compared_[i].plan);
+    size_t of_mesh = 0, of_schedule = 0;
+    const auto count = [&](const ClusterPlan& tried) {
+      of_mesh += tried.same_mesh(compared_[i].plan) ? 1 : 0;
+      of_schedule += tried.same_but_schedule(compared_[i].plan) ? 1 : 0;
     };
-    const auto alike = std::ranges::count_if(compared_, is_alike) +
-                       std::ranges::count_if(chosen, [&](size_t other) {
-                         return compared_[other].plan.same_mesh(compared_[i].plan);
-                       });
-    if (static_cast<size_t>(alike) < effort.of_a_mesh) chosen.push_back(i);
+    for (const Compared& c : compared_) {
+      if (c.estimated) count(c.plan);
+    }
+    for (const size_t other : chosen) count(compared_[other].plan);
+    if (of_mesh < effort.of_a_mesh && of_schedule < kOfASchedule) chosen.push_back(i);
   }
   return chosen;
 }

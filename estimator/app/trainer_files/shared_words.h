@@ -7,14 +7,14 @@ namespace plimsoll {
 
 inline constexpr TrainerWord kUnlessZero[] = {{"0", ""}};
 inline constexpr TrainerWord kUnlessAuto[] = {{"auto", ""}};
-inline constexpr TrainerWord kBlocks[] = {{"true", "blocks"}, {"false", "none"}};
-inline constexpr TrainerWord kLora[] = {{"true", "lora"}, {"false", ""}};
-inline constexpr TrainerWord kQlora[] = {{"true", "qlora"}, {"false", ""}};
-inline constexpr TrainerWord kInt8[] = {{"true", "int8"}, {"false", ""}};
+inline constexpr TrainerWord kBlocksWords[] = {{"true", "blocks"}, {"false", "none"}};
+inline constexpr TrainerWord kLoraWords[] = {{"true", "lora"}, {"false", ""}};
+inline constexpr TrainerWord kQloraWords[] = {{"true", "qlora"}, {"false", ""}};
+inline constexpr TrainerWord kInt8Words[] = {{"true", "int8"}, {"false", ""}};
 inline constexpr TrainerWord kAmpBf16[] = {{"true", "amp-bf16"}, {"false", ""}, {"auto", ""}};
 inline constexpr TrainerWord kAmpFp16[] = {{"true", "amp-fp16"}, {"false", ""}, {"auto", ""}};
 inline constexpr TrainerWord kTf32[] = {{"true", "tf32"}, {"false", ""}};
-inline constexpr TrainerWord kFusedLinear[] = {{"true", "fused-linear"}, {"false", ""}};
+inline constexpr TrainerWord kFusedLinearWords[] = {{"true", "fused-linear"}, {"false", ""}};
 inline constexpr TrainerWord kDtypes[] = {{"bfloat16", "bf16"}, {"bf16", "bf16"},
                                           {"float16", "fp16"},  {"fp16", "fp16"},
                                           {"float32", ""},      {"auto", ""}};
@@ -95,7 +95,7 @@ inline constexpr TrainerKey kFsdpKeys[] = {
     {"fsdp_config.reshard_after_forward", kCopies, kShardsInMachines, TrainerKey::Use::kUnmodelled},
     {"fsdp_config.offload_params", kOffloaded, {}, TrainerKey::Use::kUnmodelled},
     {"fsdp_config.cpu_offload", kOffloaded, {}, TrainerKey::Use::kUnmodelled},
-    {"fsdp_config.activation_checkpointing", "checkpoint", kBlocks, TrainerKey::Use::kElse},
+    {"fsdp_config.activation_checkpointing", "checkpoint", kBlocksWords, TrainerKey::Use::kElse},
 };
 
 }  // namespace plimsoll

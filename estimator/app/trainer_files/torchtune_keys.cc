@@ -79,7 +79,7 @@ constexpr TrainerWord kTorchtuneOne[] = {{"1", ""}};
 
 constexpr TrainerKey kTorchtuneKeys[] = {
     {"model._component_", "", {}, Use::kComposed},
-    {"model.quantize_base", "finetune", kQlora},
+    {"model.quantize_base", "finetune", kQloraWords},
     {"model.lora_rank", "lora-rank"},
     {"model.lora_alpha", "lora-alpha"},
     {"model.lora_dropout", "lora-dropout"},
@@ -104,7 +104,7 @@ constexpr TrainerKey kTorchtuneKeys[] = {
     {"loss.num_output_chunks", "loss-chunks"},
     {"clip_grad_norm", "clip-grad-norm"},
     {"ac_option", "checkpoint", kTorchtuneEvery},
-    {"enable_activation_checkpointing", "checkpoint", kBlocks, Use::kElse},
+    {"enable_activation_checkpointing", "checkpoint", kBlocksWords, Use::kElse},
     {"enable_activation_offloading", kOffloadedActivations, {}, Use::kUnmodelled},
     {"compile", "compile"},
     {"fsdp_cpu_offload", "fsdp", kTorchtuneAll},
