@@ -1,7 +1,6 @@
 // The JSON Schema of model configs: of what config_keys.h describes, and of the layer types' rows.
 #include <fmt/format.h>
 
-#include <initializer_list>
 #include <map>
 
 #include "graph/base/text.h"
@@ -10,7 +9,7 @@
 #include "graph/config/model_config.h"
 #include "graph/config/parameters.h"
 #include "graph/json/schema_fields.h"
-#include "graph/json/writer.h"
+#include "graph/json/schema_writer.h"
 
 namespace plimsoll {
 namespace {
@@ -19,8 +18,10 @@ using config::Key;
 using config::KeyKind;
 using config::LayerType;
 
-class ConfigSchema {
+class ConfigSchema : SchemaWriter {
  public:
+  ConfigSchema() : SchemaWriter("$defs") {}
+
   std::string text() {
     out_.begin_object();
     out_.key("$schema").string("https://json-schema.org/draft/2020-12/schema");
@@ -36,34 +37,6 @@ class ConfigSchema {
   }
 
  private:
-  using Types = std::initializer_list<std::string_view>;
-
-  template <class Members>
-  void object(std::string_view key, Members members) {
-    out_.key(key);
-    one(members);
-  }
-  template <class Members>
-  void one(Members members) {
-    out_.begin_object();
-    members();
-    out_.end_object();
-  }
-  template <class Elements>
-  void list(std::string_view key, Elements elements) {
-    out_.key(key).begin_array();
-    elements();
-    out_.end_array();
-  }
-
-  // Of the value at hand.
-  void is(Types types) {
-    out_.key("type");
-    types.size() == 1 ? out_.string(*types.begin()) : out_.strings(types);
-  }
-  void is(std::string_view form) { out_.key("$ref").string(fmt::format("#/$defs/{}", form)); }
-  void means(std::string_view text) { out_.key("description").string(text); }
-
   // What the config's parameters enter.
   void write_values() {
     object("count", [&] {
@@ -122,7 +95,7 @@ class ConfigSchema {
 
   void write_layers() {
     is({"object"});
-    out_.key("required").strings(Types{"type"});
+    out_.key("required").strings(Words{"type"});
     list("anyOf", [&] {
       for (const LayerType* type : config::all_layer_types()) one([&] { write_layer(*type); });
       one([&] { write_chosen_layer(); });
@@ -204,7 +177,6 @@ class ConfigSchema {
     }
   }
 
-  JsonWriter out_{JsonWriter::Layout::kIndented};
   SchemaFields fields_{out_};
 };
 

@@ -1,11 +1,10 @@
 #include "estimator/app/sweep/plan_keys.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "estimator/app/sweep/plan_parameter.h"
 #include "graph/json/schema_fields.h"
-#include "graph/json/writer.h"
+#include "graph/json/schema_writer.h"
 
 namespace plimsoll {
 namespace {
@@ -48,10 +47,10 @@ void describe_objective(Fields& f, SweepPlan& plan) {
 
 namespace {
 
-using Words = std::initializer_list<std::string_view>;
-
-class PlanSchema {
+class PlanSchema : SchemaWriter {
  public:
+  PlanSchema() : SchemaWriter("definitions") {}
+
   std::string text() {
     out_.begin_object();
     out_.key("$schema").string("http://json-schema.org/draft-07/schema#");
@@ -69,31 +68,6 @@ class PlanSchema {
   }
 
  private:
-  template <class Members>
-  void object(std::string_view key, Members members) {
-    out_.key(key);
-    one(members);
-  }
-  template <class Members>
-  void one(Members members) {
-    out_.begin_object();
-    members();
-    out_.end_object();
-  }
-  template <class Elements>
-  void list(std::string_view key, Elements elements) {
-    out_.key(key).begin_array();
-    elements();
-    out_.end_array();
-  }
-
-  // Of the value at hand.
-  void is(Words types) {
-    out_.key("type");
-    types.size() == 1 ? out_.string(*types.begin()) : out_.strings(types);
-  }
-  void is(std::string_view name) { out_.key("$ref").string("#/definitions/" + std::string(name)); }
-  void means(std::string_view text) { out_.key("description").string(text); }
   void needs(Words keys) { out_.key("required").strings(keys); }
   void words(const auto& all) { out_.key("enum").strings(all); }
   template <class Of>
@@ -205,8 +179,6 @@ class PlanSchema {
     needs({"name", "attributes"});
     out_.key("additionalProperties").boolean(false);
   }
-
-  JsonWriter out_{JsonWriter::Layout::kIndented};
 };
 
 }  // namespace
