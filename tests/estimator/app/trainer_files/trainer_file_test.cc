@@ -41,7 +41,7 @@ Diagnostic refused(const std::string& name, const std::string& text) {
   return file.error().front();
 }
 
-constexpr const char* kArguments = R"({"output_dir": "out", "per_device_train_batch_size": 4,
+constexpr const char* kHfArguments = R"({"output_dir": "out", "per_device_train_batch_size": 4,
   "gradient_accumulation_steps": 8, "learning_rate": 2e-05, "weight_decay": 0.01,
   "max_grad_norm": 0.5, "bf16": true, "fp16": false, "tf32": true, "gradient_checkpointing": true,
   "optim": "adamw_torch_fused", "dataloader_num_workers": 4, "torch_compile": true,
@@ -153,7 +153,7 @@ TEST_CASE(
 
 TEST_CASE("TrainingArguments, key by key") {
   const test::Scratch scratch;
-  const TrainerFile file = read_as(scratch, "args.json", kArguments);
+  const TrainerFile file = read_as(scratch, "args.json", kHfArguments);
   CHECK(file.program->trainer == "hf");
   CHECK(texts_of_settings(file) == Texts{{"batch", "4"},
                                          {"accumulate", "8"},
