@@ -59,5 +59,5 @@ git -C "$tree" ls-files -z | tar -C "$tree" --null --files-from - --create | tar
 for made in .git build/release build/dev build/vega build/cudnn; do
   [ ! -e "$tree/$made" ] || cp -a "$tree/$made" "$root$tree/$made"
 done
-inside bash -c "cd '$tree' && ./dev test '^(unit|consumer|browser)\$'" || fail "./dev test"
+inside bash -c "cd '$tree' && ./dev test '^(unit|command_line|consumer|browser)\$'" || fail "./dev test"
 echo "passed"
