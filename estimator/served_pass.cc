@@ -60,12 +60,13 @@ int64_t cache_bytes(const CompiledModel& model, const BoundStep& bound) {
   return sum;
 }
 
-Result<BoundStep> bind_pass(const CompiledModel& model, const Binding& asked,
+Result<BoundStep> bind_pass(const CompiledModel& model, const Binding& whole_point,
                             const EngineLimits& limits) {
-  if (!asked.contains(kSequence)) return bind_where_valid(model, asked);
-  auto pass = TRY(bind_where_valid(model, pass_of(model, asked, limits)));
-  const auto whole = bind_step(model.step, asked);
-  if (!whole) return too_large(model, asked, whole.error());
+  const auto whole = bind_step(model.step, whole_point);
+  if (!whole) return too_large(model, whole_point, whole.error());
+  if (!whole_point.contains(kSequence) || cache_bytes(model, *whole) == 0)
+    return bind_where_valid(model, whole_point);
+  auto pass = TRY(bind_where_valid(model, pass_of(model, whole_point, limits)));
   int64_t scores = std::min(limits.sequences, limits.tokens) * score_bytes(model);
   for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
     if (!is_cache(model, model.step.buffers[id])) continue;

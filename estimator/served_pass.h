@@ -24,11 +24,12 @@ int64_t engine_share(const Request& request, const Platform& platform);
 // Bytes of the cache among the step's buffers.
 int64_t cache_bytes(const CompiledModel& model, const BoundStep& bound);
 
-// The model's step over one pass of the most tokens, with the cache of all positions at `asked`.
+// The model's step over one pass of the most tokens, with the cache of all positions at
+// `whole_point`; the step as it is where there is no cache.
 // Beside it is room for scores of as many sequences as the engine samples at once
 // (vLLM, v1/worker/gpu_worker.py: determine_available_memory()). E903 where the step was compiled
 // for other decisions than the pass needs.
-Result<BoundStep> bind_pass(const CompiledModel& model, const Binding& asked,
+Result<BoundStep> bind_pass(const CompiledModel& model, const Binding& whole_point,
                             const EngineLimits& limits);
 
 }  // namespace plimsoll

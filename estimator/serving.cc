@@ -55,7 +55,7 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
       "all sequences at once and scores only the last position; a token reads the whole cache");
   if (shares)
     prefill.basis.push_back(fmt::format(
-        "serve: {} takes its share of the card, in which the cache lies beside a pass of its most "
+        "serve: {} takes its share of the card, which has room for the cache, a pass of its most "
         "tokens and the scores of all sequences that it samples at once; the time is of one "
         "prefill of all positions; its CUDA graphs are not counted: it captures some to measure "
         "them, and since 0.19 the cache is smaller by that; before, they were outside of the share",

@@ -69,9 +69,9 @@ std::string why_without_effect(const SettingRow& row, const SettingScope& scope)
 
 Diagnostics warnings_of(const Request& request, const Platform& platform,
                         const CompiledModel& model) {
-  Diagnostics said = model.warnings;
+  Diagnostics all = model.warnings;
   for (Diagnostic& d : platform_warnings(platform, *request.recipe.precision))
-    said.push_back(std::move(d));
+    all.push_back(std::move(d));
   const SettingScope scope{request, platform, model};
   for (const SettingRow& row : settings()) {
     // Defaults are for all models: not a word of one, but where it would train another step.
@@ -80,20 +80,20 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
     if (!given && !(trains && request.by_default.contains(row.name))) continue;
     const std::string why = why_without_effect(row, scope);
     if (why.empty()) continue;
-    said.push_back(warning(std::string(kWithoutEffect),
-                           fmt::format("{}{} has no effect: {}", setting(row.name),
-                                       given ? "" : ", a default of this project,", why)));
+    all.push_back(warning(std::string(kWithoutEffect),
+                          fmt::format("{}{} has no effect: {}", setting(row.name),
+                                      given ? "" : ", a default of this project,", why)));
   }
-  if (auto loss = other_loss_form(scope)) said.push_back(*std::move(loss));
+  if (auto loss = other_loss_form(scope)) all.push_back(*std::move(loss));
   for (const auto& [name, price] : request.assume) {
     const bool known = find_op("", name) != nullptr;
     if (known)
-      said.push_back(warning(
+      all.push_back(warning(
           std::string(kWithoutEffect),
           setting_entry("assume", shortened(name, 60)) + " has no effect: the operator is known"));
   }
-  for (Diagnostic& newer : newer_versions(request, platform)) said.push_back(std::move(newer));
-  return said;
+  for (Diagnostic& newer : newer_versions(request, platform)) all.push_back(std::move(newer));
+  return all;
 }
 
 void keep_common(Diagnostics& said, const Diagnostics& of_another) {

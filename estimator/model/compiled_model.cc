@@ -325,7 +325,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   }
   if (model.quantize && !quantization_of(compiled.recipe.finetune)) {
     compiled.recipe.finetune.quantize = model.quantize;
-    compiled.basis.push_back(fmt::format("quantized: {}, as the config says; {} changes it",
+    compiled.basis.push_back(fmt::format("quantized: {}, as in the config; {} changes it",
                                          model.quantize->name, setting("quantize")));
   }
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {

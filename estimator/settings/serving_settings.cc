@@ -14,12 +14,13 @@ namespace {
 constexpr std::string_view kNotServed = "no sequences are served; {} sets what is done";
 constexpr std::string_view kNoShare = "without {} nobody takes a share of the card";
 
-// A model of sequences that has a cache of keys and values.
-bool serves(const SettingScope& s) {
-  return s.request.recipe.serve && s.model.binding.contains("sequence") && attends(s);
-}
+bool serves(const SettingScope& s) { return s.request.recipe.serve; }
 bool shares(const SettingScope& s) {
   return serves(s) && s.request.server.engine && s.request.server.engine->memory_share > 0;
+}
+// A model of sequences that has a cache of keys and values.
+bool passes(const SettingScope& s) {
+  return shares(s) && s.model.binding.contains("sequence") && attends(s);
 }
 
 SettingValue engine() {
@@ -95,7 +96,7 @@ std::span<const SettingRow> serving_settings() {
        .help = "most tokens of one pass of the engine (max_num_batched_tokens)",
        .default_text = "the engine's",
        .value = pass_tokens(),
-       .acts = {shares, kNoShare, "engine"}},
+       .acts = {passes, kNoShare, "engine"}},
   };
   return rows;
 }

@@ -124,12 +124,18 @@ using Queues = std::array<Queue, kAxisCount>;
 // 132 multiprocessors by a fifth while they last. Characterizing Compute-Communication Overlap in
 // GPU-Accelerated Distributed Deep Learning (arXiv:2507.03114) measured 18.9 % in the mean and 40 %
 // at most, on four A100s and four H100s.
-double slowed_by(const Queues& queues, double seconds) {
-  double most = 0;
-  for (const Queue& queue : queues) {
+struct Slowdown {
+  double seconds = 0;
+  size_t axis = 0;  // along which collectives cost it
+};
+Slowdown slowed_by(const Queues& queues, double seconds) {
+  Slowdown most;
+  for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    const Queue& queue = queues[axis];
     const double busy = (queue.issued - queue.done) / kConcurrent;  // until it is empty
     const double whole = seconds / (1 - queue.multiprocessors);     // of work that is beside it
-    most = std::max(most, std::min(busy, whole) * queue.multiprocessors);
+    const double longer = std::min(busy, whole) * queue.multiprocessors;
+    if (longer > most.seconds) most = {longer, axis};
   }
   return most;
 }
@@ -157,9 +163,11 @@ class CourseRecorder {
     }
     now_ += seconds;
   }
-  // What the work before a point takes longer beside collectives.
-  void slow(size_t point, double seconds) {
-    if (course_) course_->waits[point] += seconds;
+  // What the work before a point takes longer beside the collective that runs along an axis.
+  void slow(size_t point, size_t axis, double seconds) {
+    if (!course_ || pending_[axis].empty()) return;
+    course_->waits[point] += seconds;
+    course_->spans[pending_[axis].front().span].waited += seconds;
   }
   void wait(size_t point, size_t issued_by, double seconds) {
     if (!course_) return;
@@ -238,10 +246,10 @@ double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePo
     const ExchangePoint& point = points[i];
     const auto axis = static_cast<size_t>(point.axis);
     if (i < work.size()) {
-      const double longer = slowed_by(queues, work[i]);
+      const auto [longer, along] = slowed_by(queues, work[i]);
       const double all = longer * static_cast<double>(point.times);
       waited += all;
-      recorder.slow(i, all);
+      recorder.slow(i, along, all);
       go_on(work[i] + all, kConcurrent * (work[i] + longer));
     }
     if (!point.awaited) {

@@ -135,10 +135,11 @@ int show_models(const std::string& name, const OutputFlags& output) {
     if (columns_of(line) > page.width) line = line.substr(0, page.width - 3) + "...";
     text += line + "\n";
   }
-  return print(
-      text +
-      "\n'plimsoll models NAME' lists a model's parameters. 'plimsoll models --families' "
-      "lists the\nmodel types of Hugging Face and the published configurations, hf:NAME.\n");
+  return print(text + "\n" +
+               wrapped("'plimsoll models NAME' lists a model's parameters. 'plimsoll models "
+                       "--families' lists the model types of Hugging Face and the published "
+                       "configurations, hf:NAME.",
+                       page));
 }
 
 // Which model types a Hugging Face config may say, and which published ones travel along.

@@ -17,7 +17,7 @@ bool says(const std::string& remedy, const std::string& part) {
 
 TEST_CASE("what is no file: names of hubs and libraries are told the call that makes the model") {
   for (const char* name :
-       {"bigcode/tiny_starcoder_py", "EleutherAI/pythia-70m", "mistralai/Mistral-7B-v0.3"}) {
+       {"bigcode/tiny_starcoder_py", "EleutherAI/pythia-70m", "mistralai/Mistral-7B-v9"}) {
     CAPTURE(name);
     CHECK(says(model_remedy(name), "plimsoll.from_torch(lambda: AutoModelForCausalLM"));
     CHECK(says(model_remedy(name), name));

@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-NodeId held_by_turns_until(const std::string& nodes, std::string_view value) {
+NodeId retained_until(const std::string& nodes, std::string_view value) {
   const auto graph = parse_text("opset 17\ninput x: f32[4,8]\nparam w: f32[8,8]\n" + nodes);
   REQUIRE(graph);
   const auto until = held_by_turns(*graph);
@@ -29,11 +29,11 @@ const std::string kCell =
     "y = Exp(h2)\noutput y\n";
 
 TEST_CASE("turns: what the next turn reads is held until that turn makes its own") {
-  CHECK(held_by_turns_until(kCell, "h0") == 6);
-  CHECK(held_by_turns_until(kCell, "h1") == 9);
-  CHECK(held_by_turns_until(kCell, "a0") == kNoNode);  // terms of an expression have no name
-  CHECK(held_by_turns_until(kCell, "b1") == kNoNode);
-  CHECK(held_by_turns_until(kCell, "h2") ==
+  CHECK(retained_until(kCell, "h0") == 6);
+  CHECK(retained_until(kCell, "h1") == 9);
+  CHECK(retained_until(kCell, "a0") == kNoNode);  // terms of an expression have no name
+  CHECK(retained_until(kCell, "b1") == kNoNode);
+  CHECK(retained_until(kCell, "h2") ==
         kNoNode);  // read behind the loop: who knows under which name
 }
 
@@ -49,13 +49,13 @@ TEST_CASE("turns: parts of one operator have names, behind the last turn until t
   const std::string nodes =
       turn(0, "x", "x4") + turn(1, "h0", "c0") + "y = Exp(h1)\nv = Exp(y)\noutput v\n";
   const std::string cell = "x4 = Slice(x)\n" + nodes;
-  CHECK(held_by_turns_until(cell, "i0") == 8);
-  CHECK(held_by_turns_until(cell, "g0") == 8);
-  CHECK(held_by_turns_until(cell, "i1") == 14);
-  CHECK(held_by_turns_until(cell, "c0") == 10);
-  CHECK(held_by_turns_until(cell, "c1") == 14);  // no other turn takes its name
-  CHECK(held_by_turns_until(cell, "h0") == 12);
-  CHECK(held_by_turns_until(cell, "p0") == kNoNode);
+  CHECK(retained_until(cell, "i0") == 8);
+  CHECK(retained_until(cell, "g0") == 8);
+  CHECK(retained_until(cell, "i1") == 14);
+  CHECK(retained_until(cell, "c0") == 10);
+  CHECK(retained_until(cell, "c1") == 14);  // no other turn takes its name
+  CHECK(retained_until(cell, "h0") == 12);
+  CHECK(retained_until(cell, "p0") == kNoNode);
 }
 
 TEST_CASE(
@@ -67,29 +67,27 @@ TEST_CASE(
       "a1 = MatMul(c0, w) name=\"/net/cell_1/MatMul\"\nh1 = Tanh(a1) name=\"/net/cell_1/Tanh\"\n"
       "c1 = Mul(h1, h0) name=\"/net/Mul_1\"\n"
       "u = Exp(c1) name=\"/net/Exp\"\ny = Exp(u) name=\"/head/Exp\"\noutput y\n";
-  CHECK(held_by_turns_until(nodes, "h0") == 5);
-  CHECK(held_by_turns_until(nodes, "h1") == 7);
-  CHECK(held_by_turns_until(nodes, "c0") == 6);
-  CHECK(held_by_turns_until(nodes, "a0") == kNoNode);
+  CHECK(retained_until(nodes, "h0") == 5);
+  CHECK(retained_until(nodes, "h1") == 7);
+  CHECK(retained_until(nodes, "c0") == 6);
+  CHECK(retained_until(nodes, "a0") == kNoNode);
 }
 
 // Near misses: a network called for two inputs, a table that the head shares, turns that differ.
 TEST_CASE("turns: what two calls of one network make is no loop's") {
-  CHECK(held_by_turns_until("a0 = MatMul(x, w)\nh0 = Tanh(a0)\na1 = MatMul(x, w)\nh1 = Tanh(a1)\n"
-                            "y = Add(h0, h1)\noutput y\n",
-                            "h0") == kNoNode);
-  CHECK(held_by_turns_until(
-            "a = MatMul(x, w)\nb = Tanh(a)\nc = Relu(b)\nd = MatMul(c, w)\ny = Exp(d)\n"
-            "output y\n",
-            "c") == kNoNode);
-  CHECK(held_by_turns_until(
-            "a = MatMul(x, w)\nb = Tanh(a)\nc = MatMul(b, w)\ny = Exp(c)\noutput y\n", "b") ==
-        kNoNode);
+  CHECK(retained_until("a0 = MatMul(x, w)\nh0 = Tanh(a0)\na1 = MatMul(x, w)\nh1 = Tanh(a1)\n"
+                       "y = Add(h0, h1)\noutput y\n",
+                       "h0") == kNoNode);
+  CHECK(retained_until("a = MatMul(x, w)\nb = Tanh(a)\nc = Relu(b)\nd = MatMul(c, w)\ny = Exp(d)\n"
+                       "output y\n",
+                       "c") == kNoNode);
+  CHECK(retained_until("a = MatMul(x, w)\nb = Tanh(a)\nc = MatMul(b, w)\ny = Exp(c)\noutput y\n",
+                       "b") == kNoNode);
   // Layers that share a number of their code have a weight each.
-  CHECK(held_by_turns_until("const two: f32[] = [2.0]\nparam u: f32[8,8]\n"
-                            "a = MatMul(x, w)\nb = Mul(a, two)\nc = MatMul(b, u)\nd = Mul(c, two)\n"
-                            "y = Exp(d)\noutput y\n",
-                            "b") == kNoNode);
+  CHECK(retained_until("const two: f32[] = [2.0]\nparam u: f32[8,8]\n"
+                       "a = MatMul(x, w)\nb = Mul(a, two)\nc = MatMul(b, u)\nd = Mul(c, two)\n"
+                       "y = Exp(d)\noutput y\n",
+                       "b") == kNoNode);
 }
 
 }  // namespace
