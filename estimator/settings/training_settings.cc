@@ -237,7 +237,7 @@ constexpr SettingRow kTrainingRows[] = {
      .also = {decays_apart, "weight decay does not change the time of this update"}},
     {.name = "zero-grad",
      .group = kTrainingGroup,
-     .help = "none, before, after or keep",
+     .help = "before or after the step (freed), keep (set to zero) or none",
      .default_text = "the framework's",
      .value = word_value<kZeroGrads, 0, &Request::recipe, &Recipe::zero_grad>("WHEN"),
      .record = {.name = "zero_grad"},
