@@ -54,7 +54,7 @@ struct FirstReader {
 
 // What loops tell of names, where the code's statements tell nothing.
 std::vector<NodeId> turns_beside(const HeldNames& names, const Graph& graph) {
-  std::vector<NodeId> turns = held_by_turns(graph);
+  std::vector<NodeId> turns = retained_by_turns(graph);
   for (TensorId value = 0; value < turns.size(); ++value) {
     if (names.until()[value] != kNoNode) turns[value] = kNoNode;
   }
@@ -316,7 +316,7 @@ class Calls {
 
   const Graph& graph_;
   const HeldNames& names_;
-  const std::vector<NodeId> turns_;  // held_by_turns(), of what no statement tells
+  const std::vector<NodeId> turns_;  // retained_by_turns(), of what no statement tells
   const PartedLists& parted_;
   std::vector<NodeId>& last_;
   std::vector<FirstReader> first_reader_;

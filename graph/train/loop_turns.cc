@@ -148,6 +148,6 @@ class TurnSearch {
 
 }  // namespace
 
-std::vector<NodeId> held_by_turns(const Graph& graph) { return TurnSearch(graph).run(); }
+std::vector<NodeId> retained_by_turns(const Graph& graph) { return TurnSearch(graph).run(); }
 
 }  // namespace plimsoll

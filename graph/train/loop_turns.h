@@ -13,6 +13,6 @@ namespace plimsoll {
 // the parts that one operator gives (`i, f, o, g = x.chunk(4)`): until the next turn assigns it
 // anew or, behind the last one, until the code returns. What is read behind the loop may have lost
 // its name there. Cost: linear in the graph, times the weights that are read more than once.
-std::vector<NodeId> held_by_turns(const Graph& graph);
+std::vector<NodeId> retained_by_turns(const Graph& graph);
 
 }  // namespace plimsoll

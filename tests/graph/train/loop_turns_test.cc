@@ -14,7 +14,7 @@ namespace {
 NodeId retained_until(const std::string& nodes, std::string_view value) {
   const auto graph = parse_text("opset 17\ninput x: f32[4,8]\nparam w: f32[8,8]\n" + nodes);
   REQUIRE(graph);
-  const auto until = held_by_turns(*graph);
+  const auto until = retained_by_turns(*graph);
   const auto at = std::ranges::find(graph->tensors, value, &Tensor::name);
   REQUIRE(at != graph->tensors.end());
   return until[static_cast<size_t>(at - graph->tensors.begin())];
