@@ -54,7 +54,7 @@ std::span<const SettingRow> loss_settings() {
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "parts of the positions whose loss is computed one after the other",
+       .help = "parts of the sequence, whose losses are computed one after the other",
        .default_text = "8",
        .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),
        .record = {.name = "loss_chunks"},

@@ -29,7 +29,7 @@
   }
   // A table that is cut says so, and takes the focus. Paper does not scroll.
   for (const e of document.querySelectorAll(".scroll"))
-    if (e.checkVisibility() && e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX !== "visible"
+    if (e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "visible"
       && (e.tabIndex !== 0 || !getComputedStyle(e, "::after").content.includes("scrolls")))
       found.push(`cut without a hint: ${e.getAttribute("aria-label")}`);
   if (document.documentElement.scrollWidth > innerWidth) found.push(`the page is ${document.documentElement.scrollWidth} wide`);

@@ -30,7 +30,7 @@ class WebSession {
   // that fits, as max-batch has it. Cost: those of sweep() and largest_batch().
   std::string row(std::string_view question);
   // To be called when a file's contents are others.
-  void forget() { models_.clear(); }
+  void forget() { models_ = ModelCache(); }
 
  private:
   ModelCache models_;
