@@ -54,7 +54,7 @@ TrainerProgram accelerate_program() {
           kAccelerateMarks,
           {kAccelerateKeys, kFsdpKeys},
           "accelerate 1.15, commands/config/config_args.py and utils/dataclasses.py; "
-          "huggingface.co/docs/accelerate/package_reference/cli",
+          "its documentation, package_reference/cli",
           share_processes};
 }
 

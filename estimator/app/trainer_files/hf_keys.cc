@@ -122,8 +122,7 @@ TrainerProgram hf_program() {
           "hf",
           kHfMarks,
           {kHfKeys, kFsdpKeys},
-          "transformers 5.24, training_args.py; huggingface.co/docs/transformers/main_classes/"
-          "trainer",
+          "transformers 5.24, training_args.py; its documentation, main_classes/trainer",
           note_mixed_precision};
 }
 
@@ -132,8 +131,7 @@ TrainerProgram trl_program() {
           "trl",
           kTrlMarks,
           {kHfKeys, kFsdpKeys},
-          "trl, trainer/sft_config.py and model_config.py; huggingface.co/docs/trl/"
-          "sft_trainer",
+          "trl, trainer/sft_config.py and model_config.py; its documentation, sft_trainer",
           note_mixed_precision};
 }
 

@@ -53,7 +53,7 @@ TrainerProgram peft_program() {
           "",
           kPeftMarks,
           {kPeftKeys},
-          "peft 0.21.2, tuners/lora/config.py; huggingface.co/docs/peft/package_reference/lora"};
+          "peft 0.21.2, tuners/lora/config.py; its documentation, package_reference/lora"};
 }
 
 }  // namespace plimsoll
