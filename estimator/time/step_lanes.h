@@ -56,7 +56,8 @@ inline void describe(Fields& f, AxisLane& l) {
   f("link_bytes", l.link_bytes, "that a GPU sends over the link in a step");
   f("network_bytes", l.network_bytes, "that a GPU sends over the network in a step");
   f("busy_ns", l.busy_ns, "of all collectives");
-  f("waited_ns", l.waited_ns, "of busy_ns, what the GPU waits for; the rest runs in parallel with kernels");
+  f("waited_ns", l.waited_ns,
+    "of busy_ns, what the GPU waits for; the rest runs in parallel with kernels");
   f("spans", l.spans, "passes that run alike are one pass of all their time");
 }
 

@@ -55,8 +55,8 @@ std::optional<LanguageHead> find_language_head(const Graph& graph,
 
 bool loss_runs_head(const Recipe& recipe) {
   const ParallelPlan& plan = recipe.parallel;
-  // FSDP's outermost unit has the head's weight throughout the forward pass; stage 3 of ZeRO gathers
-  // it where its module is called.
+  // FSDP's outermost unit has the head's weight throughout the forward pass; stage 3 of ZeRO
+  // gathers it where its module is called.
   const bool gathered_by_call =
       plan.sharded == Sharded::kWeights && plan.sharded_by == ShardedBy::kZero;
   return recipe.mode != Mode::kInference && recipe.loss == Loss::kCausalLm &&
