@@ -165,24 +165,23 @@ void warn_of_quantized(CompiledModel& model) {
   const Finetune& how = model.recipe.finetune;
   const QuantizationRow* const form = quantization_of(how);
   if (!form || how.kind != FinetuneKind::kFull || model.recipe.mode == Mode::kInference) return;
-  model.warnings.push_back(warning(
-      "W239",
-      fmt::format("matrices stored as {} are not trained, and there are no adapters: embeddings "
-                  "and norms alone are",
-                  form->name),
-      {}, fmt::format("{} trains adapters", setting("finetune", "qlora"))));
+  model.warnings.push_back(
+      warning("W239",
+              fmt::format("matrices stored as {} are not trained, and there are no adapters: only "
+                          "embeddings and norms are",
+                          form->name),
+              {}, fmt::format("{} trains adapters", setting("finetune", "qlora"))));
 }
 
-// A network of several outputs, such as a detector, has a loss of its own that no file holds.
+// A network of several outputs, such as a detector, is trained with a loss that no file holds.
 void tell_of_loss(CompiledModel& model, const ModelRequest& request) {
   const size_t outputs = model.graph.outputs.size();
   const bool summed = request.loss_given && model.recipe.loss == Loss::kSum;
   if (!summed || outputs < 2 || model.recipe.mode == Mode::kInference) return;
   model.warnings.push_back(
-      note("N530",
-           fmt::format("the loss is the sum of {} outputs: what the training's own loss computes "
-                       "and keeps is not counted",
-                       outputs)));
+      note("N530", fmt::format("the loss is the sum of {} outputs: what the loss of a training "
+                               "computes and keeps is not counted",
+                               outputs)));
 }
 
 // As the model's sources trained it, where that was asked for and its config tells. Never by

@@ -61,7 +61,7 @@ std::string answer_of(const LargestBatch& largest, const OutputFlags& output, bo
 }
 
 // A size that the search varies and that is given all the same: where it begins.
-Diagnostics take_varied(Request& request, const std::string& vary, std::string_view verb) {
+Diagnostics varied_twice(Request& request, const std::string& vary, std::string_view verb) {
   const auto at = request.dims.find(vary);
   const bool twice = vary == "batch" && request.batch;  // where the two may contradict each other
   if (at == request.dims.end() || twice) return {};
@@ -90,15 +90,15 @@ int run_max_batch(const MaxBatchFlags& flags) {
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "max-batch");
   if (!hwdb) return report(hwdb.error());
-  auto idle = check_output(flags.output);
-  if (!idle) return report(idle.error());
+  auto notes = check_output(flags.output);
+  if (!notes) return report(notes.error());
   for (const auto& [name, values] : flags.shared.verb_values) {
     if (!values.empty()) request->given.insert(name);
   }
   const char* const verb = search->vary == "batch" ? "max-batch" : "max-batch --vary";
-  std::ranges::move(ineffective_settings(verb, *request), std::back_inserter(*idle));
-  std::ranges::move(take_varied(*request, search->vary, verb), std::back_inserter(*idle));
-  if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
+  std::ranges::move(ineffective_settings(verb, *request), std::back_inserter(*notes));
+  std::ranges::move(varied_twice(*request, search->vary, verb), std::back_inserter(*notes));
+  if (const int fault = report(as_strict(*notes, request->strict)); fault != 0) return fault;
   if (auto has = check_varied(*request, search->vary); !has)
     return report(in_model(has.error(), request->model));
   std::optional<OutputFile> page;

@@ -292,8 +292,7 @@ int run_sweep(const SweepFlags& given) {
     plan->seed = *seed;
   }
   if (auto good = check_plan(flags, *plan); !good) return report(good.error());
-  if (auto taken = take_trainer(*plan, flags.plan, flags.shared); !taken)
-    return report(taken.error());
+  if (auto done = take_trainer(*plan, flags.plan, flags.shared); !done) return report(done.error());
   std::vector<NamedFile> read;
   if (auto merged = take_defaults(*plan, flags.shared, *request, read); !merged)
     return report(merged.error());
@@ -324,7 +323,7 @@ int run_sweep(const SweepFlags& given) {
   job.prices = std::move(*prices);
   const std::string& log = flags.out.empty() ? flags.resume : flags.out;
   read.push_back({"plan", flags.plan});
-  for (const SweptModel& model : *models) read.push_back({"model", model.name});
+  for (const auto& model : *models) read.push_back({"model", model.name});
   if (auto distinct = distinct_files(
           {{flags.out.empty() ? "resume" : "out", log}, {"html", flags.page.path}}, read);
       !distinct)

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
-#include "estimator/app/cli/model_name.h"
 #include "estimator/app/trainer_files/apply_trainer_files.h"
 #include "estimator/settings/json_texts.h"
 #include "graph/base/folder.h"
@@ -25,19 +25,19 @@ bool is_trainer_file(const SweepParameter& parameter) {
 }
 
 Result<void> take_trainer(const SweepPlan& plan, const std::string& path, SharedFlags& flags) {
-  const auto swept = std::ranges::find_if(plan.parameters, is_trainer_file);
-  if (swept == plan.parameters.end()) return {};
-  if (swept->values.size() > 1)
-    return error("E311", "trainer takes one file, or names of programs", swept->place,
+  const auto at = std::ranges::find_if(plan.parameters, is_trainer_file);
+  if (at == plan.parameters.end()) return {};
+  if (at->values.size() > 1)
+    return error("E311", "trainer takes one file, or names of programs", at->place,
                  "a plan for each file");
   if (flags.has(kTrainerParameter))
     return error(
         "E114",
         fmt::format("{} and the plan's trainer exclude each other", setting(kTrainerParameter)),
-        swept->place);
-  const std::string named = text_of(swept->values.front());
-  const std::string beside = model_beside(path, named);
-  flags.add(*find_setting(kTrainerParameter), path_exists(beside) ? beside : named);
+        at->place);
+  const std::string named = text_of(at->values.front());
+  const std::string path_there = (std::filesystem::path(path).parent_path() / named).string();
+  flags.add(*find_setting(kTrainerParameter), path_exists(path_there) ? path_there : named);
   return {};
 }
 

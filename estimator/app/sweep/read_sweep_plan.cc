@@ -97,7 +97,7 @@ class PlanReader {
                  place_of(root), "for example: \"parameters\": {\"batch\": [32, 64]}");
   }
 
-  // A setting beside "parameters" would be an unknown key without a word of where it belongs.
+  // A setting outside of "parameters" would be an unknown key without a word of where it belongs.
   void check_settings(JsonObject& object, const SweepPlan& plan) {
     const JsonValue::Members* const members = object.value().members();
     if (plan.syntax != PlanSyntax::kParameters || !members) return;
@@ -107,7 +107,7 @@ class PlanReader {
       if (!find_setting(flag)) continue;
       object.optional(member.key);
       faults_.push_back(
-          error("E304", fmt::format("setting \"{}\" stands beside \"parameters\"", member.key),
+          error("E304", fmt::format("setting \"{}\" stands outside \"parameters\"", member.key),
                 {std::string(file_), member.line, member.column, {}},
                 "settings of a plan stand below \"parameters\"")
               .value()

@@ -19,7 +19,7 @@ struct AppliedTrainerFiles {
   Diagnostics diagnostics;                   // W534, and N535 with what nothing reads
 };
 
-// Whether a text that the setting `trainer` is given names a file, beside programs or alone.
+// Whether a text that the setting `trainer` is given names a file, with programs or alone.
 bool names_trainer_file(std::string_view text);
 
 // Those that the setting `trainer` names, by commas, with or without a program's name; and the
