@@ -104,8 +104,10 @@ Result<void> check(const RunFlags& flags) {
     return error("E108", "--record of what is replayed would be the same recording");
   if (flags.resume && flags.out.empty())
     return error("E108", "--resume goes on with the file that --out names");
+  std::vector<NamedFile> read = cli::files_named_by(flags.shared);
+  read.push_back({"replay", flags.replay});
   return distinct_files({{"out", flags.out}, {"record", flags.record}, {"html", flags.page.path}},
-                        {{"replay", flags.replay}, {"model", flags.shared.model}});
+                        read);
 }
 
 int run(const RunFlags& flags) {

@@ -61,8 +61,12 @@ std::string why_without_effect(const SettingRow& row, const SettingScope& scope)
     return recorded_so(row, scope) ? "" : "the recorded step fixes it";
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
-    const std::string_view value = acts.other == "context" ? "" : "N";
-    return fmt::format(fmt::runtime(acts.why), setting(acts.other, value));
+    const size_t equals = std::min(acts.other.find('='), acts.other.size());
+    const std::string_view name = acts.other.substr(0, equals);
+    const std::string_view value = equals < acts.other.size() ? acts.other.substr(equals + 1)
+                                   : name == "context"        ? ""
+                                                              : "N";
+    return fmt::format(fmt::runtime(acts.why), setting(name, value));
   }
   return {};
 }

@@ -160,6 +160,30 @@ void take_dtype(CompiledModel& model, DType dtype, const ModelRequest& request) 
                                     setting("precision")));
 }
 
+// What is stored in a few bits takes no gradient: transformers' Trainer refuses such a model.
+void warn_of_quantized(CompiledModel& model) {
+  const Finetune& how = model.recipe.finetune;
+  const QuantizationRow* const form = quantization_of(how);
+  if (!form || how.kind != FinetuneKind::kFull || model.recipe.mode == Mode::kInference) return;
+  model.warnings.push_back(
+      warning("W239",
+              fmt::format("matrices stored as {} are not trained, and there are no adapters: only "
+                          "embeddings and norms are",
+                          form->name),
+              {}, fmt::format("{} trains adapters", setting("finetune", "qlora"))));
+}
+
+// A network of several outputs, such as a detector, is trained with a loss that no file holds.
+void tell_of_loss(CompiledModel& model, const ModelRequest& request) {
+  const size_t outputs = model.graph.outputs.size();
+  const bool summed = request.loss_given && model.recipe.loss == Loss::kSum;
+  if (!summed || outputs < 2 || model.recipe.mode == Mode::kInference) return;
+  model.warnings.push_back(
+      note("N530", fmt::format("the loss is the sum of {} outputs: what the loss of a training "
+                               "computes and keeps is not counted",
+                               outputs)));
+}
+
 // As the model's sources trained it, where that was asked for and its config tells. Never by
 // default: what nobody names is momentum for every model, which callers rely on and models are
 // compared by.
@@ -328,9 +352,11 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     compiled.basis.push_back(fmt::format("quantized: {}, as in the config; {} changes it",
                                          model.quantize->name, setting("quantize")));
   }
+  warn_of_quantized(compiled);
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
   }
+  if (model.from_onnx) tell_of_loss(compiled, request);
   compiled.longest = compiled.meta.longest;
   for (const auto& dimension : request.dims) compiled.longest.erase(dimension.first);
   auto binding = TRY(bind_symbols(graph, request, model.builtin, compiled.basis));

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "graph/base/escape.h"
 #include "graph/base/folder.h"
+#include "graph/base/text.h"
 #include "graph/builtin/builtin.h"
 #include "graph/family/family.h"
 
@@ -58,13 +60,31 @@ std::string of_folder(const std::string& folder) {
     return "it holds a Hugging Face model; in Python: plimsoll.from_torch(lambda: "
            "AutoModel.from_config(AutoConfig.from_pretrained(FOLDER)), inputs)";
   }
-  return {};
+  constexpr size_t kLookedAt = 1000;
+  const std::vector<std::string> names = names_in(folder, kLookedAt);
+  const bool models =
+      std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(".onnx"); });
+  return models ? "" : "a folder of Hugging Face's holds a config.json, and this one does not";
+}
+
+// "HF:Qwen/Qwen3-8B" and "https://huggingface.co/Qwen/Qwen3-8B/tree/main" without what is around
+// the owner and the name.
+std::string hub_name(const std::string& name) {
+  constexpr std::string_view kHub = "huggingface.co/", kPrefix = "hf:";
+  const std::string lower = lower_case(name);
+  if (lower.starts_with(kPrefix)) return name.substr(kPrefix.size());
+  const size_t at = lower.find(kHub);
+  if (at == lower.npos) return name;
+  const std::string rest = name.substr(at + kHub.size());
+  const size_t owner = rest.find('/');
+  return owner == rest.npos ? rest : rest.substr(0, rest.find_first_of("/?#", owner + 1));
 }
 
 }  // namespace
 
-std::string model_remedy(const std::string& name) {
-  if (is_folder(name)) return of_folder(name);
+std::string model_remedy(const std::string& given) {
+  if (is_folder(given)) return of_folder(given);
+  const std::string name = hub_name(given);
   const size_t colon = name.find(':');
   const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
   if (names_hub_model(name) && published_config(name))

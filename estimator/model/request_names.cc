@@ -77,6 +77,12 @@ Result<void> check_sizes(const ModelNames& names, const ModelRequest& request) {
   return {};
 }
 
+Result<void> check_dimension(const LoadedModel& model, const std::string& name,
+                             std::string_view asked_by) {
+  const ModelNames names = names_of(model);
+  return names.dims.contains(name) ? Result<void>() : no_dimension(names, name, asked_by);
+}
+
 Result<void> check_names(const LoadedModel& model, const ModelRequest& request) {
   if (auto sizes = check_sizes(names_of(model), request); !sizes) return sizes;
   if (!model.from_onnx) {

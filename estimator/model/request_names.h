@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "estimator/model/loaded_model.h"
 #include "estimator/request/request.h"
@@ -21,6 +22,9 @@ ModelNames names_of_onnx(const Graph& graph);
 
 // The E113 of check_names().
 Result<void> check_sizes(const ModelNames& names, const ModelRequest& request);
+// E113 where a setting names a dimension that the model does not have: "vary".
+Result<void> check_dimension(const LoadedModel& model, const std::string& name,
+                             std::string_view asked_by);
 // E113 for a dimension that the model does not have, with the nearest or the setting that would do
 // it; E134 for parameters where there are none, E112 for what is an ONNX graph's where there is
 // none.

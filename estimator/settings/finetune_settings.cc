@@ -82,7 +82,7 @@ std::span<const SettingRow> finetune_settings() {
        .value = count_value<&Request::recipe, &Recipe::finetune, &Finetune::rank>(1, 65536),
        .record = {.name = "lora_rank"},
        .axis = SweepAxis::kKernels,
-       .acts = {adapts, kNoAdapters, "finetune"}},
+       .acts = {adapts, kNoAdapters, "finetune=lora"}},
       {.name = "lora-alpha",
        .group = kTrainingGroup,
        .shown = kDetail,
@@ -100,7 +100,7 @@ std::span<const SettingRow> finetune_settings() {
        .value = lora_dropout(),
        .record = {.name = "lora_dropout"},
        .axis = SweepAxis::kKernels,
-       .acts = {adapts, kNoAdapters, "finetune"}},
+       .acts = {adapts, kNoAdapters, "finetune=lora"}},
       {.name = "lora-targets",
        .group = kTrainingGroup,
        .help = "modules as peft names them, e.g. q_proj,v_proj; or all-linear",
@@ -108,7 +108,7 @@ std::span<const SettingRow> finetune_settings() {
        .value = text_value<&Request::recipe, &Recipe::finetune, &Finetune::targets>("NAMES"),
        .record = {.name = "lora_targets"},
        .axis = SweepAxis::kKernels,
-       .acts = {adapts, kNoAdapters, "finetune"}},
+       .acts = {adapts, kNoAdapters, "finetune=lora"}},
       {.name = "quantize",
        .group = kTrainingGroup,
        .help = "storage type of frozen linear weights",
@@ -123,7 +123,7 @@ std::span<const SettingRow> finetune_settings() {
        .default_text = "on",
        .value = on_off_value<&Request::recipe, &Recipe::finetune, &Finetune::prepared>(),
        .axis = SweepAxis::kKernels,
-       .acts = {is_prepared, "only a 16-bit model is prepared, with {}", "finetune"}},
+       .acts = {is_prepared, "only a 16-bit model is prepared, with {}", "finetune=qlora"}},
   };
   return rows;
 }

@@ -116,7 +116,7 @@ constexpr SettingRow kRunRows[] = {
      .default_text = "one as old as the GPU",
      .value = text_value<&Request::cpu>("NAME", Type::kText),
      .record = {.name = "cpu", .composed = true},
-     .acts = {has_unknown_host, "{} names a known machine", "host"}},
+     .acts = {has_unknown_host, "{} names a known machine", "host=ID"}},
     {.name = "workers",
      .group = kRunGroup,
      .help = "loader processes (num_workers); adds data loading to the time",

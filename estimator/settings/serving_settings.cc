@@ -82,7 +82,7 @@ std::span<const SettingRow> serving_settings() {
        .help = "program that serves: transformers or vllm",
        .default_text = "transformers",
        .value = engine(),
-       .acts = {serves, kNotServed, "mode"}},
+       .acts = {serves, kNotServed, "mode=serve"}},
       {.name = "memory-share",
        .group = kRunGroup,
        .shown = kDetail,

@@ -94,7 +94,7 @@ struct VerbRule {
 struct ActsWhere {
   bool (*holds)(const SettingScope&) = nullptr;  // null: everywhere
   std::string_view why = {};                     // not elsewhere, with the setting `other` for {}
-  std::string_view other = {};
+  std::string_view other = {};                   // "gpus", or "mode=serve" where no number is meant
 };
 
 struct SettingRow {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "graph/base/escape.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {
@@ -22,12 +23,15 @@ bool is_one(const std::filesystem::path& a, const std::filesystem::path& b) {
   return !unknown && first == second;
 }
 
+std::string named(const NamedFile& file) {
+  return file.setting.empty() ? shortened(file.path, kQuotedColumns)
+                              : setting(file.setting, file.path);
+}
+
 Result<void> check(const NamedFile& file, const NamedFile& other) {
   if (file.path.empty() || other.path.empty() || !is_one(file.path, other.path)) return {};
-  return error("E114",
-               fmt::format("{} and {} name one file", setting(file.setting, file.path),
-                           setting(other.setting, other.path)),
-               {}, "give each a different file");
+  return error("E114", fmt::format("{} and {} name one file", named(file), named(other)), {},
+               "give each a different file");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace plimsoll {
 
 struct NamedFile {
-  std::string_view setting;  // that names it: "html"
+  std::string_view setting;  // that names it: "html"; empty: none does
   std::string path;          // empty: it is not asked for
 };
 

@@ -264,6 +264,10 @@ std::vector<TensorId> join_heads(Layer& layer) {
 std::vector<TensorId> attend(Layer& layer) {
   std::vector<TensorId> inputs;
   for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  const auto queries = layer.extent_of(inputs[0], 1).constant();
+  const auto keys = layer.extent_of(inputs[1], 1).constant();
+  if (queries && keys && *keys > 0 && *queries % *keys != 0)
+    layer.fail("E342", fmt::format("{} heads do not share {} key heads evenly", *queries, *keys));
   const std::string alibi = layer.text("alibi");
   TensorId line = kNoTensor;
   if (alibi != "none") {

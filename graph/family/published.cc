@@ -54,6 +54,8 @@ std::vector<std::string> published_models() {
 }
 
 Result<std::string> published_config(std::string_view name) {
+  if (name.empty())
+    return error("E150", "hf: needs a model's name", {}, "for example hf:Qwen/Qwen3-8B");
   const std::string meant = lower_case(name);
   for (const std::string& file : published_files().names()) {
     if (is_meant(name_of(file), meant)) return published_files().read(file);

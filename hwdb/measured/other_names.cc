@@ -91,6 +91,8 @@ constexpr OtherName kNames[] = {
     {"gpu", "device"},
     {"oom", "out_of_memory"},
     {"step_time_ms", "total_ms"},
+    // In seconds, as TRL's GRPOTrainer documents the metric.
+    {"step_time", "total_ms", Value::kScaled, 1000},
     {"step_time_s", "total_ms", Value::kScaled, 1000},
     {"seconds_per_step", "total_ms", Value::kScaled, 1000},
     {"train_steps_per_second", "total_ms", Value::kInverse, 1000},

@@ -69,3 +69,36 @@ TEST_CASE("cli: GPUs are not joined by what their card does not have") {
   CHECK(joined("a100-sxm-80gb", "pcie-3-x16").status == 0);  // a slower slot
   CHECK(joined("tesla-v100-sxm2-16gb", "nvlink-2-dgx-2").status == 0);
 }
+
+TEST_CASE("cli: max-batch says what of a size that it varies has no effect, and names --vary") {
+  if (skipped()) return;
+  const std::vector<std::string> search = {"max-batch", "builtin:gpt2", "--gpu", "l4"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), search.begin(), search.end());
+    return run_plimsoll(more);
+  };
+  CHECK(says(with({"--dim", "batch=8"}), "--dim batch=8 has no effect on max-batch"));
+  CHECK(says(with({"--vary", "sequence", "--dim", "sequence=64"}),
+             "--dim sequence=64 has no effect on max-batch"));
+  CHECK(says(with({"--batch", "8"}), "--batch has no effect on max-batch"));
+  const Ran unknown = with({"--vary", "width"});
+  CHECK(unknown.status == 2);
+  CHECK(says(unknown, "--vary: the model has no dimension 'width' [E113]"));
+  // The model's own batch, as estimate has it.
+  CHECK(with({"--vary", "sequence"}).out.find("at batch 8\n") != std::string::npos);
+  CHECK(with({"--vary", "sequence", "--batch", "2"}).out.find("at batch 2\n") != std::string::npos);
+}
+
+TEST_CASE("cli: a setting without effect names a value that gives it one") {
+  if (skipped()) return;
+  const auto warned = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"estimate", "builtin:gpt2", "--gpu", "l4"});
+    return run_plimsoll(more);
+  };
+  CHECK(says(warned({"--lora-rank", "8"}), "without --finetune lora there are no adapters"));
+  CHECK(says(warned({"--kbit-prepare", "off"}), "with --finetune qlora"));
+  CHECK(says(warned({"--engine", "vllm"}), "--mode serve sets what is done"));
+  CHECK(says(warned({"--quantize", "nf4"}), "only embeddings and norms are [W239]"));
+  CHECK(!says(warned({"--quantize", "nf4", "--finetune", "qlora"}), "W239"));
+  CHECK(!says(warned({"--quantize", "nf4", "--mode", "inference"}), "W239"));
+}

@@ -155,4 +155,15 @@ TEST_CASE("cli: a limit that is none is refused") {
   CHECK(says(without.err, "the second has no result.time.step_ns"));
 }
 
+TEST_CASE("cli: a card that is named twice, by whatever names, is not compared with itself") {
+  if (skipped()) return;
+  for (const char* again : {"t4", "tesla-t4", "Tesla T4"}) {
+    CAPTURE(std::string(again));
+    const Ran ran = run_plimsoll({"compare", "builtin:mlp", "--gpu", "t4", "--gpu", again});
+    CHECK(ran.status == 2);
+    CHECK(says(ran, "are one card [E114]"));
+  }
+  CHECK(run_plimsoll({"compare", "builtin:mlp", "--gpu", "t4", "--gpu", "l4"}).status == 0);
+}
+
 }  // namespace plimsoll::test

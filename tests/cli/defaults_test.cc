@@ -151,6 +151,35 @@ TEST_CASE("cli: a training program's file wins over plimsoll.yaml, a flag over t
   CHECK(run_plimsoll(strict, here).status != 0);
 }
 
+TEST_CASE("cli: a training program's file may be a default: flags and other defaults win over it") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("args.json", R"({"per_device_train_batch_size": 5, "optim": "adafactor"})");
+  scratch.write("plimsoll.yaml", "gpu: l4\nbatch: 3\ntrainer: args.json\n");
+  const RunOptions here = {.folder = scratch.path("")};
+  const Ran file = run_plimsoll({"estimate", kPerceptron, "--json"}, here);
+  CHECK(file.status == 0);
+  CHECK(says(file, "trainer args.json of plimsoll.yaml"));
+  CHECK(says(file, "optimizer adafactor of args.json"));
+  CHECK(says(file.out, R"("batch": 3)"));
+  CHECK(says(file.out, R"("optimizer": "adafactor")"));
+  const Ran flag =
+      run_plimsoll({"estimate", kPerceptron, "--optimizer", "sgd", "--trainer", "hf"}, here);
+  CHECK(!says(flag, "args.json"));
+  const Ran variable =
+      run_plimsoll({"estimate", kPerceptron, "--gpu", "l4"},
+                   {.environment = {"PLIMSOLL_TRAINER=" + scratch.path("args.json")}});
+  CHECK(says(variable, "batch 5, optimizer adafactor of "));
+  // A search varies the batch, whoever has said one.
+  const Ran searched = run_plimsoll({"max-batch", kPerceptron, "--max", "64"}, here);
+  CHECK(says(searched, "optimizer adafactor of args.json"));
+  CHECK(!says(searched, "batch 3"));
+  scratch.write("plimsoll.yaml", "gpu: l4\ntrainer: lost.json\n");
+  const Ran lost = run_plimsoll({"estimate", kPerceptron}, here);
+  CHECK(lost.status == 4);
+  CHECK(says(lost, "lost.json: error: no such file"));
+}
+
 TEST_CASE("cli: a default that its flag does not take is told where it stands") {
   if (skipped()) return;
   const std::vector<std::string> asked = {"estimate", kPerceptron, "--gpu", "l4"};

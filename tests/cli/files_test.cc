@@ -217,6 +217,30 @@ TEST_CASE("cli: all open dimensions are listed at once, with flags to paste") {
             .status == 0);
 }
 
+TEST_CASE("cli: a sum of several outputs is told to be no training's loss") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const auto of = [&](size_t outputs) {
+    GraphParts parts;
+    parts.inputs = {value("x", {"n", "8"})};
+    for (size_t i = 0; i < outputs; ++i) {
+      const std::string name = "y" + std::to_string(i);
+      parts.nodes.push_back(node("Relu", {"x"}, {name}));
+      parts.outputs.push_back(value(name, {}));
+    }
+    return scratch.write(std::to_string(outputs) + ".onnx", model(graph(parts)).bytes());
+  };
+  const auto asked = [&](const std::string& path, std::vector<std::string> more) {
+    more.insert(more.begin(), {"estimate", path, "--gpu", "l4", "--batch", "2"});
+    return run_plimsoll(more);
+  };
+  const std::string several = of(3);
+  CHECK(says(asked(several, {"--loss", "sum"}), "the sum of 3 outputs"));
+  CHECK(!says(asked(several, {"--loss", "sum", "--mode", "inference"}), "N530"));
+  CHECK(!says(asked(several, {"--loss", "mse"}), "N530"));
+  CHECK(!says(asked(of(1), {"--loss", "sum"}), "N530"));
+}
+
 // Rows C3, C5, C7, C8 and C10.
 TEST_CASE("cli: a database folder of the user's") {
   if (skipped()) return;

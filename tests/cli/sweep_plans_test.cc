@@ -74,6 +74,15 @@ const std::vector<BadPlan> kBadPlans = {
      "E112",
      "--lengths",
      {"--lengths", "sequence=1"}},
+    {"model: builtin:mlp\nparameters: {gpu: l4, trainer: [a.json, hf]}\n", 3, "E311",
+     "takes one file"},
+    {"model: builtin:mlp\nparameters: {gpu: l4, trainer: a.json}\n",
+     2,
+     "E114",
+     "--trainer and the plan's trainer",
+     {"--trainer", "hf"}},
+    {"model: builtin:mlp\ntrainer: hf\nparameters: {gpu: l4}\n", 3, "E304",
+     "\"trainer\" stands outside"},
     {"model: '-'\nparameters: {gpu: l4}\n", 2, "E112", "more than once", {"--model", "-"}},
     {"model: none.onnx\nparameters: {gpu: l4}\n", 4, "E601", "none.onnx"},
     {"model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 1, max: 9}}\n",
@@ -96,6 +105,24 @@ TEST_CASE("cli sweep: plans that cannot be swept") {
     CHECK(ran.err.find(std::string("[") + row.code + "]") != std::string::npos);
     CHECK(ran.err.find(row.message) != std::string::npos);
   }
+}
+
+TEST_CASE(
+    "cli sweep: a plan's file of a training program, beside the plan; the plan wins over it") {
+  if (skipped()) return;
+  const Scratch scratch;
+  scratch.write("args.json", R"({"per_device_train_batch_size": 5, "optim": "adafactor"})");
+  const std::string plan =
+      scratch.write("p.yaml",
+                    "model: builtin:mlp\n"
+                    "parameters: {gpu: l4, trainer: args.json, batch: [2, 4]}\n"
+                    "constraints: trainer == 'args.json' and batch > 2\n");
+  const Ran ran = run_plimsoll({"sweep", plan, "--json"});
+  CHECK(ran.status == 0);
+  CHECK(says(ran, "optimizer adafactor of "));
+  CHECK(ran.out.find(R"("trainer":"args.json")") != ran.out.npos);
+  CHECK(ran.out.find(R"("batch":4)") != ran.out.npos);
+  CHECK(ran.out.find(R"("batch":2)") == ran.out.npos);
 }
 
 TEST_CASE("cli sweep: constraints leave configurations out, and chance is among the others") {

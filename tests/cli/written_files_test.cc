@@ -54,3 +54,38 @@ TEST_CASE("cli: what a page holds is what --json says beside it") {
   CHECK(nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin)) ==
         nlohmann::json::parse(ran.out));
 }
+
+TEST_CASE("cli: no output is written over a file that the command reads, told to or not") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const RunOptions here = {.folder = scratch.path("")};
+  scratch.write("ds.json", R"({"zero_optimization": {"stage": 2}})");
+  scratch.write("args.json",
+                R"({"per_device_train_batch_size": 4, "deepspeed": "ds.json", "bf16": true})");
+  scratch.write("plimsoll.yaml", "gpu: l4\n");
+  scratch.write("p.yaml", "model: builtin:mlp\nparameters: {batch: [2, 4], trainer: args.json}\n");
+  const std::vector<std::string> estimate = {"estimate",  "builtin:mlp", "--gpus", "2",
+                                             "--trainer", "args.json",   "--force"};
+  const auto is_refused = [&](std::vector<std::string> arguments, const std::string& path) {
+    CAPTURE(path);
+    const std::string before = detail::text_of(scratch.path(path));
+    arguments.push_back(path);
+    const Ran ran = run_plimsoll(arguments, here);
+    CHECK(ran.status == 2);
+    CHECK(says(ran, "name one file [E114]"));
+    CHECK(detail::text_of(scratch.path(path)) == before);
+  };
+  const auto with = [](std::vector<std::string> arguments, const std::string& flag) {
+    arguments.push_back(flag);
+    return arguments;
+  };
+  for (const char* flag : {"--html", "--trace"}) {
+    for (const char* path : {"args.json", "ds.json", "plimsoll.yaml"})
+      is_refused(with(estimate, flag), path);
+  }
+  is_refused({"max-batch", "builtin:mlp", "--trainer", "args.json", "--force", "--html"},
+             "args.json");
+  is_refused({"sweep", "p.yaml", "--force", "--html"}, "args.json");
+  scratch.write("run.json", R"({"kind": "memory", "device": "l4", "model": "builtin:mlp"})");
+  is_refused({"share", "run.json", "--force", "--out"}, "run.json");
+}

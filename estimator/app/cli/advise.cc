@@ -83,7 +83,8 @@ Result<PlanSearchOptions> search_of(const AdviseFlags& flags) {
 }
 
 int run_advise(const AdviseFlags& flags) {
-  auto request = request_with_defaults(flags.shared);
+  std::vector<NamedFile> read;
+  auto request = request_with_defaults(flags.shared, {}, &read);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "advise");
   if (!hwdb) return report(hwdb.error());
@@ -94,8 +95,7 @@ int run_advise(const AdviseFlags& flags) {
   const auto search = search_of(flags);
   if (!search) return report(search.error());
   std::optional<OutputFile> page;
-  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
-    return fault;
+  if (const int fault = open_page(flags.page, page, read); fault != 0) return fault;
   if (shares_training(*request))
     return print_advice(advise_plans(*request, *hwdb, *search), *request, flags, page);
   for (const char* name : kOfPlans) {

@@ -69,6 +69,20 @@ Result<std::vector<JsonValue>> results_in(const std::vector<std::string>& names)
                {}, "plimsoll estimate MODEL --gpu ID --json > before.json");
 }
 
+// A card that is named twice would be compared with itself.
+Result<void> check_cards(const std::vector<std::string>& names, const Hwdb& hwdb) {
+  std::map<std::string, std::string> known;  // by the device's id
+  for (const std::string& name : names) {
+    if (is_host_device(name)) continue;
+    const Device device = TRY(hwdb.device(name));
+    const auto [at, fresh] = known.emplace(device.id, name);
+    if (!fresh)
+      return error("E114", fmt::format("{} and {} are one card", setting("gpu", at->second),
+                                       setting("gpu", name)));
+  }
+  return {};
+}
+
 // Estimates of every model on every GPU into `comparison`.
 Result<void> estimate_all(const std::vector<std::string>& models, Request request, const Hwdb& hwdb,
                           const std::map<std::string, double>& prices, Comparison& comparison) {
@@ -149,18 +163,21 @@ int run_compare(const CompareFlags& flags) {
   if (!flags.limits.empty())
     return report(
         error("E114", setting("fail-if") + " is for two answers of estimate, not models").value());
-  auto request = request_with_defaults(flags.shared);
+  std::vector<NamedFile> read;
+  auto request = request_with_defaults(flags.shared, {}, &read);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "compare", Gpus::kSeveral);
   if (!hwdb) return report(hwdb.error());
+  models.front() = request->model;
+  if (auto cards = check_cards(request->devices, *hwdb); !cards) return report(cards.error());
   auto idle = check_output(flags.output);
   if (!idle) return report(idle.error());
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
   const auto prices = parse_prices(flags.prices, request->devices, *hwdb);
   if (!prices) return report(prices.error());
   std::optional<OutputFile> page;
-  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
-    return fault;
+  for (const std::string& other : flags.others) read.push_back({{}, other});
+  if (const int fault = open_page(flags.page, page, read); fault != 0) return fault;
   Comparison comparison;
   request->minimum = flags.output.json || page;
   if (auto all = estimate_all(models, *request, *hwdb, *prices, comparison); !all)

@@ -15,6 +15,7 @@
 #include "graph/base/among.h"
 #include "graph/base/byte_source.h"
 #include "graph/base/escape.h"
+#include "graph/base/folder.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
 #include "graph/json/object.h"
@@ -24,6 +25,7 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr const char* kFile = "plimsoll.yaml";
+constexpr std::string_view kTrainerFlag = "trainer";
 
 bool may_have_default(const SettingRow& row) {
   return row.name == "gpu" || row.value.form == SettingValue::Form::kOne;
@@ -145,18 +147,43 @@ Result<void> check_taken(const SettingRow& row, const std::string& value, const 
   return tl::make_unexpected(std::move(faults));
 }
 
+void add_used(std::string& used, const std::string& more) {
+  if (!more.empty()) used += (used.empty() ? "" : ", ") + more;
+}
+
+// Files of training programs, as the settings that they hold.
+Result<void> take_trainer_files(FlagsWithDefaults& all,
+                                const std::set<std::string, std::less<>>& left_out) {
+  auto files = TRY(apply_trainer_files(all.flags, left_out));
+  const Diagnostics diagnostics = as_strict(std::move(files.diagnostics), all.flags.has("strict"));
+  if (has_error(diagnostics)) return tl::make_unexpected(diagnostics);
+  report(diagnostics);
+  add_used(all.used, files.used);
+  all.names.merge(files.names);
+  for (std::string& path : files.read) all.read.push_back({kTrainerFlag, std::move(path)});
+  return {};
+}
+
 }  // namespace
+
+std::vector<NamedFile> files_named_by(const GivenSettings& given) {
+  std::vector<NamedFile> named;
+  const auto add = [&](std::string_view name, const std::string& path) {
+    if (path.empty() || !path_exists(path)) return;
+    if (!is_folder(path)) return named.push_back({name, path});
+    for (const char* file : {"config.json", "adapter_config.json"})
+      named.push_back({name, path_in(path, file)});
+  };
+  add("model", given.model);
+  for (const GivenSettings::One& one : given.all()) add(one.row->name, one.text);
+  return named;
+}
 
 Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
                                         const std::set<std::string, std::less<>>& left_out) {
-  FlagsWithDefaults all{given, {}, {}};
+  FlagsWithDefaults all{given, {}, {}, {}};
   SharedFlags& flags = all.flags;
-  auto files = TRY(apply_trainer_files(flags, left_out));
-  const Diagnostics diagnostics = as_strict(std::move(files.diagnostics), flags.has("strict"));
-  if (has_error(diagnostics)) return tl::make_unexpected(diagnostics);
-  report(diagnostics);
-  all.used = std::move(files.used);
-  all.names = std::move(files.names);
+  TRY(take_trainer_files(all, left_out));
   TRY(check_environment());
   const auto file = TRY(read_file({}));
   for (const SettingRow& row : settings()) {
@@ -165,18 +192,25 @@ Result<FlagsWithDefaults> with_defaults(const SharedFlags& given,
     const JsonValue* const entry = file.find(row.name);
     if (!variable && !entry) continue;
     const std::string value = variable ? variable : text_of(*entry);
-    TRY(check_taken(row, value, variable ? nullptr : entry));
+    // A file is read below, where all defaults are known: they win over it.
+    if (row.name != kTrainerFlag || !names_trainer_file(value))
+      TRY(check_taken(row, value, variable ? nullptr : entry));
     flags.add(row, value);
     all.names.emplace(row.name);
-    all.used += fmt::format("{}{} {} of {}", all.used.empty() ? "" : ", ", row.name,
-                            shortened(value, kQuotedColumns), variable ? "the environment" : kFile);
+    add_used(all.used, fmt::format("{} {} of {}", row.name, shortened(value, kQuotedColumns),
+                                   variable ? "the environment" : kFile));
   }
+  TRY(take_trainer_files(all, left_out));
+  for (NamedFile& named : files_named_by(flags)) all.read.push_back(std::move(named));
+  if (!file.members()->empty()) all.read.push_back({{}, kFile});
   return all;
 }
 
 Result<Request> request_with_defaults(const SharedFlags& given,
-                                      const std::set<std::string, std::less<>>& left_out) {
+                                      const std::set<std::string, std::less<>>& left_out,
+                                      std::vector<NamedFile>* read) {
   const auto all = TRY(with_defaults(given, left_out));
+  if (read) *read = all.read;
   auto request = to_request(all.flags);
   if (!request) return request;
   // Whoever wrote no flag is not told that it has no effect.

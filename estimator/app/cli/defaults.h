@@ -7,8 +7,10 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "estimator/app/cli/shared_flags.h"
+#include "graph/base/distinct_files.h"
 
 namespace plimsoll::cli {
 
@@ -16,6 +18,7 @@ struct FlagsWithDefaults {
   SharedFlags flags;
   std::string used;  // "precision amp-bf16 of the environment"; empty where none was
   std::set<std::string, std::less<>> names;  // of those
+  std::vector<NamedFile> read;               // files that are read; no output may be one of them
 };
 
 // The flags with the defaults found, and with the settings of files of training programs, but for
@@ -25,8 +28,11 @@ struct FlagsWithDefaults {
 // flag's.
 Result<FlagsWithDefaults> with_defaults(const SharedFlags& flags,
                                         const std::set<std::string, std::less<>>& left_out = {});
-// As to_request(), of them; Request::defaults names those that were used.
+// As to_request(), of them; Request::defaults names those that were used. `read`: as above.
 Result<Request> request_with_defaults(const SharedFlags& flags,
-                                      const std::set<std::string, std::less<>>& left_out = {});
+                                      const std::set<std::string, std::less<>>& left_out = {},
+                                      std::vector<NamedFile>* read = nullptr);
+// Files among the values of settings, and the model's.
+std::vector<NamedFile> files_named_by(const GivenSettings& given);
 
 }  // namespace plimsoll::cli

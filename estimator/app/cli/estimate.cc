@@ -132,8 +132,9 @@ int run_estimate(EstimateFlags flags) {
   if (!counts) return report(counts.error());
   const bool knees = take_sweep(flags.shared);
   // An answer's own defaults hold, not those of who asks again.
-  auto request =
-      flags.from.empty() ? request_with_defaults(flags.shared) : to_request(flags.shared);
+  std::vector<NamedFile> read = files_named_by(flags.shared);
+  auto request = flags.from.empty() ? request_with_defaults(flags.shared, {}, &read)
+                                    : to_request(flags.shared);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "estimate");
   if (!hwdb) return report(hwdb.error());
@@ -151,8 +152,8 @@ int run_estimate(EstimateFlags flags) {
   request->trace = !flags.trace.empty();
   request->detail = !flags.html.empty();
   request->minimum = flags.output.json || request->detail;
-  if (auto distinct = distinct_files({{"trace", flags.trace}, {"html", flags.html}},
-                                     {{"model", request->model}, {"from", flags.from}});
+  read.push_back({"from", flags.from});
+  if (auto distinct = distinct_files({{"trace", flags.trace}, {"html", flags.html}}, read);
       !distinct)
     return report(distinct.error());
   std::optional<OutputFile> trace, page;

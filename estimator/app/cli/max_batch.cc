@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -12,6 +14,8 @@
 #include "estimator/app/html/max_batch_page.h"
 #include "estimator/app/report/largest_batch.h"
 #include "estimator/app/search/largest_batch.h"
+#include "estimator/model/model_source.h"
+#include "estimator/model/request_names.h"
 #include "estimator/settings/ineffective_settings.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
@@ -56,24 +60,49 @@ std::string answer_of(const LargestBatch& largest, const OutputFlags& output, bo
   return to_text(largest, page_of(output), output.quiet, basis);
 }
 
+// A size that the search varies and that is given all the same: where it begins.
+Diagnostics varied_twice(Request& request, const std::string& vary, std::string_view verb) {
+  const auto at = request.dims.find(vary);
+  const bool twice = vary == "batch" && request.batch;  // where the two may contradict each other
+  if (at == request.dims.end() || twice) return {};
+  Diagnostics said = {
+      warning("W516", fmt::format("{} has no effect on {}: the search varies it",
+                                  setting_entry("dim", vary, std::to_string(at->second)), verb))};
+  if (vary == "batch") {
+    request.batch = at->second;
+    request.dims.erase(at);
+  }
+  return said;
+}
+
+// A model that cannot be read is told of by the search.
+Result<void> check_varied(const Request& request, const std::string& vary) {
+  if (vary == "batch" || vary == "image") return {};
+  const auto model = load_model_inputs(request);
+  return model ? check_dimension(*model, vary, "vary") : Result<void>();
+}
+
 int run_max_batch(const MaxBatchFlags& flags) {
-  auto request = request_with_defaults(flags.shared);
+  auto search = search_of(flags.shared);
+  if (!search) return report(search.error());
+  std::vector<NamedFile> read;
+  auto request = request_with_defaults(flags.shared, {search->vary}, &read);
   if (!request) return report(request.error());
   auto hwdb = open_database(*request, "max-batch");
   if (!hwdb) return report(hwdb.error());
-  auto idle = check_output(flags.output);
-  if (!idle) return report(idle.error());
-  auto search = search_of(flags.shared);
-  if (!search) return report(search.error());
+  auto notes = check_output(flags.output);
+  if (!notes) return report(notes.error());
   for (const auto& [name, values] : flags.shared.verb_values) {
     if (!values.empty()) request->given.insert(name);
   }
   const char* const verb = search->vary == "batch" ? "max-batch" : "max-batch --vary";
-  std::ranges::move(ineffective_settings(verb, *request), std::back_inserter(*idle));
-  if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
+  std::ranges::move(ineffective_settings(verb, *request), std::back_inserter(*notes));
+  std::ranges::move(varied_twice(*request, search->vary, verb), std::back_inserter(*notes));
+  if (const int fault = report(as_strict(*notes, request->strict)); fault != 0) return fault;
+  if (auto has = check_varied(*request, search->vary); !has)
+    return report(in_model(has.error(), request->model));
   std::optional<OutputFile> page;
-  if (const int fault = open_page(flags.page, page, {{"model", request->model}}); fault != 0)
-    return fault;
+  if (const int fault = open_page(flags.page, page, read); fault != 0) return fault;
   if (page) {
     search->rounds = 40;  // all of them
     search->parts = true;

@@ -6,6 +6,7 @@
 #include "estimator/app/cli/verb.h"
 #include "estimator/app/report/version.h"
 #include "estimator/app/validate/shared_run.h"
+#include "graph/base/distinct_files.h"
 #include "graph/base/setting.h"
 #include "hwdb/measured/reader.h"
 
@@ -23,6 +24,10 @@ int run_share(const ShareFlags& flags) {
     return report(error("E108", "which measured runs? name their files", {},
                         "plimsoll share run.json --out shared.json")
                       .value());
+  std::vector<NamedFile> read;
+  for (const std::string& name : flags.files) read.push_back({{}, name});
+  if (auto distinct = distinct_files({{"out", flags.out}}, read); !distinct)
+    return report(distinct.error());
   std::optional<OutputFile> file;
   if (auto opened = OutputFile::open_if_named(flags.out, flags.force, file); !opened)
     return report(opened.error());
@@ -30,9 +35,9 @@ int run_share(const ShareFlags& flags) {
   for (const std::string& name : flags.files) {
     const auto source = ByteSource::open(name, {});
     if (!source) return report(source.error());
-    const auto read =
+    const auto good =
         read_measured(*source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); });
-    if (!read) return report(read.error());
+    if (!good) return report(good.error());
   }
   const auto shared = to_shared(runs, kVersion);
   if (!shared) return report(shared.error());

@@ -14,6 +14,7 @@
 #include "estimator/app/cli/prices.h"
 #include "estimator/app/cli/read_request.h"
 #include "estimator/app/cli/sweep_answer.h"
+#include "estimator/app/cli/sweep_trainer.h"
 #include "estimator/app/cli/verb.h"
 #include "estimator/app/sweep/read_sweep_plan.h"
 #include "estimator/model/model_source.h"
@@ -186,7 +187,8 @@ std::string title_of(const SweepPlan& plan, int64_t configurations, int64_t chos
 }
 
 // Defaults of one's own stand where neither the plan nor a flag says otherwise.
-Result<void> take_defaults(const SweepPlan& plan, SharedFlags& flags, Request& request) {
+Result<void> take_defaults(const SweepPlan& plan, SharedFlags& flags, Request& request,
+                           std::vector<NamedFile>& read) {
   std::set<std::string, std::less<>> planned;
   for (const SweepParameter& parameter : plan.parameters) planned.insert(flag_of(parameter.name));
   auto all = TRY(with_defaults(flags, planned));
@@ -197,6 +199,7 @@ Result<void> take_defaults(const SweepPlan& plan, SharedFlags& flags, Request& r
   request.defaults = all.used;
   if (!all.used.empty()) report({note("N523", "defaults: " + all.used)});
   flags = std::move(all.flags);
+  read = std::move(all.read);
   return {};
 }
 
@@ -289,7 +292,9 @@ int run_sweep(const SweepFlags& given) {
     plan->seed = *seed;
   }
   if (auto good = check_plan(flags, *plan); !good) return report(good.error());
-  if (auto merged = take_defaults(*plan, flags.shared, *request); !merged)
+  if (auto done = take_trainer(*plan, flags.plan, flags.shared); !done) return report(done.error());
+  std::vector<NamedFile> read;
+  if (auto merged = take_defaults(*plan, flags.shared, *request, read); !merged)
     return report(merged.error());
   const auto configurations = plan->configurations(request->limits);
   if (!configurations) return report(configurations.error());
@@ -317,18 +322,18 @@ int run_sweep(const SweepFlags& given) {
   if (!prices) return report(prices.error());
   job.prices = std::move(*prices);
   const std::string& log = flags.out.empty() ? flags.resume : flags.out;
-  if (auto distinct =
-          distinct_files({{flags.out.empty() ? "resume" : "out", log}, {"html", flags.page.path}},
-                         {{"plan", flags.plan}, {"model", flags.shared.model}});
+  read.push_back({"plan", flags.plan});
+  for (const auto& model : *models) read.push_back({"model", model.name});
+  if (auto distinct = distinct_files(
+          {{flags.out.empty() ? "resume" : "out", log}, {"html", flags.page.path}}, read);
       !distinct)
     return report(distinct.error());
   if (const int fault = open_page(flags.page, job.page); fault != 0) return fault;
   if (!flags.emit.forms.empty()) {
     job.emitter.emplace(*plan, flags.emit, flags.plan, request->gpu_count, flags.page.force);
-    job.emitter->keep_off({{"html", flags.page.path},
-                           {"out", log},
-                           {"plan", flags.plan},
-                           {"model", flags.shared.model}});
+    read.push_back({"html", flags.page.path});
+    read.push_back({"out", log});
+    job.emitter->keep_off(std::move(read));
     if (auto opened = job.emitter->open(); !opened) return report(opened.error());
   }
   std::vector<std::string> names;

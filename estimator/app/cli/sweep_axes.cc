@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/app/cli/other_words.h"
+#include "estimator/app/cli/sweep_trainer.h"
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
@@ -115,6 +116,10 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
   }
   if (parameter.name == "model") {
     variant_axes_.push_back({.parameter = index, .of_models = true});
+    return {};
+  }
+  if (is_trainer_file(parameter)) {  // which the flags hold: take_trainer()
+    inert_parameters_.push_back(index);
     return {};
   }
   if (auto same = check_models(parameter); !same) return same;

@@ -81,7 +81,7 @@ Result<void> check_files(const ValidateFlags& flags) {
 }
 
 std::vector<NamedFile> files_read(const ValidateFlags& flags) {
-  std::vector<NamedFile> read = {{"model", flags.shared.model}};
+  std::vector<NamedFile> read = files_named_by(flags.shared);
   for (const std::string& file : flags.files) read.push_back({"validate", file});
   for (const std::string& meter : flags.meters.from)
     read.push_back({"from", meter.substr(meter.find('=') + 1)});

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "estimator/answer/effects.h"
@@ -49,16 +50,32 @@ int64_t as_fast_as_any(const LargestBatch& largest) {
   return 0;
 }
 
+constexpr int64_t kBatch = 32;
+
 // Where the search begins: what is asked, else a size that models have.
 int64_t set_start(Request& request, const std::string& vary) {
-  constexpr int64_t kBatch = 32, kImage = 224, kLength = 128;
-  if (!request.batch) request.batch = kBatch;
-  if (vary == "batch") return *request.batch;
+  constexpr int64_t kImage = 224, kLength = 128;
+  if (vary == "batch") {
+    if (!request.batch) request.batch = kBatch;
+    return *request.batch;
+  }
   if (vary == "image") {
     if (!request.image) request.image = kImage;
     return *request.image;
   }
   return request.dims.try_emplace(vary, kLength).first->second;
+}
+
+// The model where the search begins. A file of any batch has one that others have.
+Result<const CompiledModel*> begin(Request& request, const Evaluator& evaluator,
+                                   const BatchSearch& search, int64_t start,
+                                   std::optional<BatchMemory>& sizes) {
+  sizes.emplace(request, evaluator, search.confidence, search.vary);
+  auto first = sizes->model(start);
+  if (first || request.batch) return first;
+  request.batch = kBatch;
+  sizes.emplace(request, evaluator, search.confidence, search.vary);
+  return sizes->model(start);
 }
 
 // Whether nobody said where the search is to begin.
@@ -126,8 +143,9 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   largest.search = search;
   largest.notes.request = given;
   largest.usable_bytes = evaluator.platform().usable_bytes;
-  BatchMemory memory(request, evaluator, search.confidence, search.vary);
-  auto first = memory.model(start);
+  std::optional<BatchMemory> sizes;
+  auto first = begin(request, evaluator, search, start, sizes);
+  BatchMemory& memory = *sizes;
   // A model whose tables of positions are shorter than those of most.
   const auto runs = [](const auto& at) { return at && Refusals::beyond_positions(**at).empty(); };
   const int64_t assumed = is_start_assumed(given, search.vary) ? start : 0;

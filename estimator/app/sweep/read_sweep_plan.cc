@@ -8,6 +8,7 @@
 #include "estimator/app/sweep/hydra_plan.h"
 #include "estimator/app/sweep/plan_keys.h"
 #include "estimator/app/sweep/plan_parameter.h"
+#include "estimator/settings/setting_row.h"
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
@@ -65,6 +66,7 @@ class PlanReader {
       } else {
         read_parameters(object, plan);
       }
+      check_settings(object, plan);
       object.finish();
     }
     read_constraints(root, plan);
@@ -93,6 +95,24 @@ class PlanReader {
     if (misspelt) return {};  // which is the fault to tell
     return error("E306", "key \"parameters\" is missing: the settings of a plan stand below it",
                  place_of(root), "for example: \"parameters\": {\"batch\": [32, 64]}");
+  }
+
+  // A setting outside of "parameters" would be an unknown key without a word of where it belongs.
+  void check_settings(JsonObject& object, const SweepPlan& plan) {
+    const JsonValue::Members* const members = object.value().members();
+    if (plan.syntax != PlanSyntax::kParameters || !members) return;
+    for (const JsonMember& member : *members) {
+      std::string flag = member.key;
+      std::ranges::replace(flag, '_', '-');
+      if (!find_setting(flag)) continue;
+      object.optional(member.key);
+      faults_.push_back(
+          error("E304", fmt::format("setting \"{}\" stands outside \"parameters\"", member.key),
+                {std::string(file_), member.line, member.column, {}},
+                "settings of a plan stand below \"parameters\"")
+              .value()
+              .front());
+    }
   }
 
   // One model, or several, which are the first parameter.

@@ -23,21 +23,35 @@ constexpr std::string_view kTrainerSetting = "trainer";
 // What `trainer` is given: names of programs, and paths.
 struct Named {
   std::vector<std::string> files;
-  std::string trainer;  // the last program's name
+  std::string trainer;  // the program's name
 };
 
-// A word that is neither a program nor a file stays, for the setting's reader to refuse.
-Named named_by(const GivenSettings& given) {
+bool is_file(const std::string& word) {
+  return !find_trainer(word) && (word.find_first_of("./") != word.npos || path_exists(word));
+}
+
+std::vector<std::string> words_in(std::string_view text) {
+  std::vector<std::string> words;
+  for (const std::string_view part : split(text, ',')) words.emplace_back(trimmed(part));
+  return words;
+}
+
+// A word that is neither a program nor a file stays, for the setting's reader to refuse. A file
+// that is named twice is one.
+Result<Named> named_by(const GivenSettings& given) {
   Named named;
-  const std::string* const text = given.value(kTrainerSetting);
-  if (!text) return named;
-  for (const std::string_view part : split(*text, ',')) {
-    const std::string word(trimmed(part));
-    const bool path = word.find_first_of("./") != word.npos || path_exists(word);
-    if (!find_trainer(word) && path) {
-      named.files.push_back(word);
-    } else {
-      named.trainer = word;
+  for (const std::string& text : given.values(kTrainerSetting)) {
+    for (const std::string& word : words_in(text)) {
+      if (is_file(word)) {
+        if (std::ranges::find(named.files, word) == named.files.end()) named.files.push_back(word);
+      } else if (named.trainer.empty() || named.trainer == word) {
+        named.trainer = word;
+      } else {
+        return error(
+            "E114",
+            fmt::format("{} names two programs: {} and {}", setting(kTrainerSetting),
+                        shortened(named.trainer, kQuotedColumns), shortened(word, kQuotedColumns)));
+      }
     }
   }
   return named;
@@ -65,6 +79,8 @@ class Taker {
   Result<void> take(const std::string& path) {
     const auto file =
         TRY(read_trainer_file(path, [&](std::string_view name) { return is_given(name); }));
+    applied_.read.push_back(path);
+    if (!file.deepspeed.empty()) applied_.read.push_back(file.deepspeed);
     if (trainer_.empty()) trainer_ = file.program->trainer;
     std::string sets;
     for (const TrainerSettings::One& one : file.settings.all()) {
@@ -160,9 +176,13 @@ void warn_of_gpus(const GivenSettings& given, AppliedTrainerFiles& applied) {
 
 }  // namespace
 
+bool names_trainer_file(std::string_view text) {
+  return std::ranges::any_of(words_in(text), is_file);
+}
+
 Result<AppliedTrainerFiles> apply_trainer_files(
     GivenSettings& given, const std::set<std::string, std::less<>>& left_out) {
-  Named named = named_by(given);
+  Named named = TRY(named_by(given));
   const TrainerProgram* const of_model = program_of_file(given.model, {});
   if (named.files.empty() && !of_model) return AppliedTrainerFiles{};
   Taker taker(given, left_out);
@@ -170,7 +190,8 @@ Result<AppliedTrainerFiles> apply_trainer_files(
   if (of_model) {
     const auto file = read_trainer_file(given.model, [](std::string_view) { return true; });
     if (file && file->settings.model.empty() && named.files.empty()) return AppliedTrainerFiles{};
-    named.files.push_back(given.model);
+    if (std::ranges::find(named.files, given.model) == named.files.end())
+      named.files.push_back(given.model);
   }
   for (const std::string& path : named.files) TRY(taker.take(path));
   if (of_model || given.model.empty()) given.model = shipped_or_path(taker.model());

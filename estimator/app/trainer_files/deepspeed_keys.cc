@@ -30,8 +30,8 @@ constexpr TrainerKey kDeepSpeedKeys[] = {
      "a second copy of weights in each machine",
      {},
      Use::kComposed},
-    {"bf16.enabled", "precision", kDeepSpeedBf16},
-    {"fp16.enabled", "precision", kDeepSpeedFp16, Use::kElse},
+    {"bf16.enabled", "precision", kDeepSpeedBf16, Use::kOneOf},
+    {"fp16.enabled", "precision", kDeepSpeedFp16, Use::kOneOf},
     {"optimizer.type", "optimizer", kDeepSpeedTypes},
     {"tensor_parallel.autotp_size", "tp", kUnlessZero, Use::kSets, Others::kAsWritten},
 };

@@ -119,6 +119,7 @@ class KeyReader {
         return warn_unmodelled(key, member);
       case Use::kSets:
       case Use::kElse:
+      case Use::kOneOf:
       case Use::kJoins:
         break;
     }
@@ -188,9 +189,10 @@ class KeyReader {
     const SettingRow* const row = find_setting(key.sets.substr(0, key.sets.find('.')));
     if (row->value.form == SettingValue::Form::kSwitch) text.clear();
     const TrainerSettings::One* const before = settings.find(key.sets);
-    if (before && key.use == Use::kElse) return {};
+    const bool alike = before && is_one_of(before->key, key.sets);
+    if (before && (key.use == Use::kElse || (key.use == Use::kOneOf && !alike))) return {};
     if (before && key.use == Use::kJoins) text = before->text + "," + text;
-    if (before && key.use == Use::kSets && before->text != text)
+    if (before && key.use != Use::kJoins && before->text != text)
       return error(
           "E114",
           fmt::format("{} is {} by {}, and {} by {}", setting(row->name),
@@ -201,6 +203,14 @@ class KeyReader {
     before ? settings.replace(key.sets, std::move(text))
            : settings.add(key.sets, std::move(text), member.key);
     return {};
+  }
+
+  bool is_one_of(std::string_view name, std::string_view sets) const {
+    return std::ranges::any_of(into_.program->keys, [&](std::span<const TrainerKey> keys) {
+      return std::ranges::any_of(keys, [&](const TrainerKey& key) {
+        return key.use == Use::kOneOf && key.key == name && key.sets == sets;
+      });
+    });
   }
 
   // Faults that the setting's reader finds, where the value stands.

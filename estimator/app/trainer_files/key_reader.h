@@ -17,6 +17,7 @@ struct TrainerFile {
   const TrainerProgram* program = nullptr;
   TrainerSettings settings;
   std::vector<std::string> unused;  // keys that nothing reads and that ask for something
+  std::string deepspeed;            // path of the config that it names; empty where it names none
   Diagnostics warnings;
 };
 

@@ -73,9 +73,11 @@ Result<void> read_deepspeed(const JsonValue& outer, const std::string& path, con
   JsonValue root = *named;
   if (const std::string* name = named->string()) {
     file = path_near(path, *name);
+    into.deepspeed = file;
     root = TRY(read_document(file, limits));
   }
-  TrainerFile inner{.program = &kDeepSpeed, .settings = {}, .unused = {}, .warnings = {}};
+  TrainerFile inner{
+      .program = &kDeepSpeed, .settings = {}, .unused = {}, .deepspeed = {}, .warnings = {}};
   TRY(read_keys(root, file, given, inner));
   return take_deepspeed(inner, file, into);
 }

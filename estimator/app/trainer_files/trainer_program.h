@@ -21,6 +21,7 @@ struct TrainerKey {
   enum class Use : uint8_t {
     kSets,        // the setting; two values of it exclude each other
     kElse,        // where no row above it has set it
+    kOneOf,       // likewise; two of these that set two values exclude each other
     kJoins,       // after what rows above it have set, with a comma
     kUnmodelled,  // none: what it asks for lowers memory or changes time, and is not modelled
     kRefused,     // likewise, and memory would be predicted too low

@@ -23,6 +23,11 @@ TEST_CASE("what is no file: names of hubs and libraries are told the call that m
     CHECK(says(model_remedy(name), name));
   }
   CHECK(model_remedy("Qwen/Qwen3-8B") == "its configuration is shipped: hf:Qwen/Qwen3-8B");
+  for (const char* name : {"HF:Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B",
+                           "huggingface.co/Qwen/Qwen3-8B/tree/main"}) {
+    CAPTURE(name);
+    CHECK(model_remedy(name) == "its configuration is shipped: hf:Qwen/Qwen3-8B");
+  }
   CHECK(says(model_remedy("timm:vit_base_patch16_224"),
              "timm.create_model(\"vit_base_patch16_224\")"));
   const std::string both = model_remedy("torchvision:resnet50");
@@ -42,7 +47,9 @@ TEST_CASE("what is no file: a built-in without its prefix; a path stays a path")
 
 TEST_CASE("what is a folder: whose it is") {
   const test::Scratch scratch;
-  CHECK(model_remedy(scratch.path("")).empty());
+  CHECK(says(model_remedy(scratch.path("")), "and this one does not"));
+  scratch.write("a.onnx", "");
+  CHECK(model_remedy(scratch.path("")).empty());  // who opens it lists them
   scratch.write("config.json", "{}");
   CHECK(says(model_remedy(scratch.path("")), "Hugging Face"));
   scratch.write("saved_model.pb", "");

@@ -74,6 +74,14 @@ TEST_CASE("what a config says and nothing reads is refused by name") {
   CHECK(misspelt.error().front().place.line == 2);
 }
 
+TEST_CASE("query heads that do not share the key heads evenly are refused") {
+  CHECK(code(llama(R"("num_key_value_heads": 3)")) == "E342");
+  CHECK(code(llama(R"("num_key_value_heads": 8)")) == "E342");
+  CHECK(code(llama(R"("num_key_value_heads": 2)")) == "fine");
+  CHECK(code(R"({"model_type": "qwen3", "num_attention_heads": 6, "num_key_value_heads": 4})") ==
+        "E342");
+}
+
 TEST_CASE("a family that is like another has its layers and its own defaults") {
   const auto qwen = load(R"({"model_type": "qwen2", "vocab_size": 100, "hidden_size": 32,
     "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4,

@@ -84,6 +84,17 @@ TEST_CASE("tracker: the runs table of Weights & Biases") {
   CHECK(has_note(found.runs[1], "technique"));
 }
 
+TEST_CASE("tracker: seconds of a step, under the names that trainers give them") {
+  for (const char* column : {"train/step_time", "step_time", "summary.train/step_time"}) {
+    CAPTURE(std::string(column));
+    const Export found =
+        read_export("Name,State,GPU Type,batch_size,config.arch," + std::string(column) +
+                    "\na,finished,NVIDIA L4,8,resnet50,0.25\n");
+    REQUIRE(found.runs.size() == 1);
+    CHECK(found.runs[0].value("total_ms") == 250.0);
+  }
+}
+
 TEST_CASE("tracker: a column whose name says more is the one that is read") {
   const TrackerTable table({"run_id", "params.batch_size", "params.train_batch_size",
                             "metrics.step_time_ms", "metrics.train_steps_per_second"});

@@ -137,4 +137,37 @@ TEST_CASE(
   CHECK(apply_trainer_files(counted)->diagnostics.size() == 1);
 }
 
+TEST_CASE("files that flags name one by one, one file twice, and two programs") {
+  const test::Scratch scratch;
+  const std::string arguments = scratch.write("args.json", kArguments);
+  const std::string adapters = scratch.write("adapter_config.json", R"({"peft_type": "LORA",
+    "r": 4})");
+  GivenSettings given = asked_with("builtin:gpt2", arguments);
+  given.add(*find_setting("trainer"), adapters);
+  REQUIRE(apply_trainer_files(given));
+  CHECK(value_in(given, "lora-rank") == "4");
+  GivenSettings twice = asked_with("builtin:gpt2", arguments + "," + arguments);
+  const auto once = apply_trainer_files(twice);
+  REQUIRE(once);
+  CHECK(once->used.find(" of ") == once->used.rfind(" of "));
+  GivenSettings programs = asked_with("builtin:gpt2", arguments + ",hf,torchtune");
+  const auto refused = apply_trainer_files(programs);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().front().code == "E114");
+  CHECK(names_trainer_file("hf," + arguments));
+  CHECK_FALSE(names_trainer_file("hf"));
+  CHECK_FALSE(names_trainer_file("nobody"));
+}
+
+TEST_CASE("what is read is told, the config of DeepSpeed that a file names too") {
+  const test::Scratch scratch;
+  const std::string config = scratch.write("ds.json", R"({"zero_optimization": {"stage": 2}})");
+  const std::string arguments =
+      scratch.write("args.json", R"({"per_device_train_batch_size": 4, "deepspeed": "ds.json"})");
+  GivenSettings given = asked_with("builtin:gpt2", arguments);
+  const auto applied = apply_trainer_files(given);
+  REQUIRE(applied);
+  CHECK(applied->read == std::vector<std::string>{arguments, config});
+}
+
 }  // namespace plimsoll

@@ -371,4 +371,27 @@ TEST_CASE("hostile files: no config, wrong kinds, huge numbers, no end of keys")
   CHECK(file->unused.size() == 20000);
 }
 
+TEST_CASE("two types of mixed precision at once are refused, as their programs refuse them") {
+  for (const auto& file :
+       {std::pair("a.json", R"({"per_device_train_batch_size": 4, "bf16": true, "fp16": true})"),
+        std::pair("b.yaml", "base_model: me/mine\nbf16: auto\nfp16: true\n"),
+        std::pair("c.json", R"({"train_batch_size": 4, "bf16": {"enabled": true},
+                               "fp16": {"enabled": true}})")}) {
+    CAPTURE(std::string(file.first));
+    const Diagnostic both = refused(file.first, file.second);
+    CHECK(both.code == "E114");
+    CHECK(both.message.find("fp16") != std::string::npos);
+  }
+  // One of them beside TF32 or beside the type that weights are loaded in is one.
+  const test::Scratch scratch;
+  const Texts one = texts_of_settings(
+      read_as(scratch, "d.json",
+              R"({"per_device_train_batch_size": 4, "bf16": true, "fp16": false, "tf32": true})"));
+  CHECK(one.at("precision") == "amp-bf16");
+  const Texts loaded = texts_of_settings(
+      read_as(scratch, "e.json",
+              R"({"per_device_train_batch_size": 4, "torch_dtype": "bfloat16", "bf16": true})"));
+  CHECK(loaded.at("precision") == "bf16");
+}
+
 }  // namespace plimsoll
