@@ -277,8 +277,8 @@ def _recurrent_call(cell: str, gates: int, note: Any) -> Any:
     def call_any(x: Any, second: Any, third: Any, *rest: Any) -> Any:
         """Of packed sequences the second is how many there are in each step."""
         if isinstance(third, torch.Tensor) or (isinstance(second, torch.Tensor) and second.dtype == torch.int64):
-            weights, *others = rest
-            return call(x, third, weights, *others, steps=len(second))
+            weights, bias, layers, dropout, train, bidirectional = rest
+            return call(x, third, weights, bias, layers, dropout, train, bidirectional, steps=len(second))
         return call(x, second, third, *rest)
 
     return call_any

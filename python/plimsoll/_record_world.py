@@ -86,10 +86,11 @@ def _unheard(plain: Any, trace: Any) -> Any:
 
 def follow_schedules(modules: Any) -> None:
     """What runs between passes of a pipeline's schedule is none of an update."""
-    schedules = sys.modules.get("torch.distributed.pipelining.schedules")
-    for kind in [] if schedules is None else list(vars(schedules).values()):
-        if isinstance(kind, type) and kind.__module__ == schedules.__name__ and "step" in vars(kind):
-            kind.step = modules.follow(kind.step)
+    name = "torch.distributed.pipelining.schedules"
+    kinds: list[Any] = list(vars(sys.modules[name]).values()) if name in sys.modules else []
+    for kind in kinds:
+        if isinstance(kind, type) and kind.__module__ == name and "step" in vars(kind):
+            kind.step = modules.follow(kind.step)  # type: ignore[attr-defined]
 
 
 class Collectives:

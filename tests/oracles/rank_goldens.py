@@ -4,7 +4,7 @@
     python rank_goldens.py records FOLDER FILE [NAME ...]        compares stays, peak and sends with FILE, and writes each record
 
 Figures: bytes that stay between steps, the highest number alive in the third step, what its rank sends and receives, in order, and what the caching
-allocator reserves of each stream over building and three steps. Gradients that meet are added in place, as in a run that nobody listens to.
+allocator reserves of each stream over three steps; with_building, also while the program built the whole of its model on the card, which is how it builds it here. Gradients that meet are added in place, as in a run that nobody listens to.
 """
 import sys
 
@@ -74,6 +74,7 @@ def figures_of(program, inputs, ranks, rank):
                 held = trace.numbers(inputs)
                 with torch.device("cuda"):
                     step = program()
+                built = len(trace.events)
                 plain, torch.autograd.backward = passes_are_marked(trace)
                 try:
                     for number in range(3):
@@ -82,21 +83,30 @@ def figures_of(program, inputs, ranks, rank):
                         step(*inputs)
                 finally:
                     torch.autograd.backward = plain
-        return steady(trace, begin, held)
+        return steady(trace, built, begin, held)
     finally:
         dist.destroy_process_group()
 
 
-def steady(trace, begin, held):
-    events, phases, _ = added_in_place(trace.events, [(0, "start"), (begin, "step")], trace.sums)
-    begin = phases[1][0]
-    alive = {n: s for k, n, s in events[:begin] if k == "alloc"}
-    for kind, number, _ in events[:begin]:
+def steady(trace, built, begin, held):
+    events, phases, _ = added_in_place(trace.events, [(0, "start"), (built, "steps"), (begin, "step")], trace.sums)
+    built, begin = phases[1][0], phases[2][0]
+    alive = living(events[:begin])
+    return {"stays": sum(size for number, size in alive.items() if number not in held), "peak": peak(placed(alive) + events[begin:], [(0, "")])[0], "sent": trace.sent,
+            "reserved_by_stream": reserved_by_stream(placed(living(events[:built])) + events[built:], trace.streams),
+            "with_building": reserved_by_stream(events, trace.streams)}
+
+
+def living(events):
+    alive = {number: size for kind, number, size in events if kind == "alloc"}
+    for kind, number, _ in events:
         if kind == "free":
             del alive[number]
-    step = [("alloc", number, size) for number, size in alive.items()] + events[begin:]
-    return {"stays": sum(size for number, size in alive.items() if number not in held), "peak": peak(step, [(0, "")])[0], "sent": trace.sent,
-            "reserved_by_stream": reserved_by_stream(events, trace.streams)}
+    return alive
+
+
+def placed(alive):
+    return [("alloc", number, size) for number, size in alive.items()]
 
 
 def of_record(record):
