@@ -1,6 +1,8 @@
 #include "estimator/memory/in_place.h"
 
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "graph/ops/op_row.h"
 
@@ -71,6 +73,26 @@ std::vector<BufferId> storage_taken(const Graph& graph, const Step& step,
       taken[result] = e.id;
       result = kNone;
     }
+  }
+  return taken;
+}
+
+std::vector<BufferId> carried_over(const Step& step, const std::vector<int64_t>& bytes) {
+  std::vector<BufferId> taken(step.buffers.size(), kNoBuffer);
+  const auto like = [&](BufferId id) { return std::pair(bytes[id], step.buffers[id].stream); };
+  std::map<std::pair<int64_t, Stream>, std::vector<BufferId>> left;  // last first
+  for (size_t i = step.events.size(); i > 0; --i) {
+    const Event& e = step.events[i - 1];
+    if (e.kind != Event::Kind::kFree || e.node != kNoNode) break;
+    left[like(e.id)].push_back(e.id);
+  }
+  for (const Event& e : step.events) {
+    if (e.kind == Event::Kind::kBecomeGradient) continue;
+    if (e.kind != Event::Kind::kAllocate || e.node != kNoNode) break;
+    auto& same = left[like(e.id)];
+    if (same.empty() || same.back() == e.id) continue;
+    taken[e.id] = same.back();
+    same.pop_back();
   }
   return taken;
 }

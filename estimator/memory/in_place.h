@@ -18,4 +18,10 @@ namespace plimsoll {
 std::vector<BufferId> storage_taken(const Graph& graph, const Step& step,
                                     const std::vector<int64_t>& bytes, InPlaceReuse reuse);
 
+// What a recorded step lets go of that the step before had allocated is there twice: from the first
+// event on, and as a storage that is freed when all else is over. To an allocator they are one,
+// which the first step does not find. By BufferId: the one that takes its place at the end, of its
+// size and stream; kNoBuffer for all others. Cost: one walk over both ends.
+std::vector<BufferId> carried_over(const Step& step, const std::vector<int64_t>& bytes);
+
 }  // namespace plimsoll

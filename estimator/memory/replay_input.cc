@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "estimator/memory/in_place.h"
 #include "graph/ops/op_row.h"
@@ -77,6 +78,7 @@ class Writer {
         workspaces_(workspaces),
         allocator_(allocator),
         modules_(modules),
+        recorded_(model.recorded),
         state_first_(!model.recipe.optimizer->states_of_gradients),
         keeps_all_(allocator.keeps_storages),
         source_(std::move(storages)),
@@ -88,6 +90,7 @@ class Writer {
 
   ReplayInput write() {
     place_buffers();
+    if (recorded_) carry_over();
     place_workspaces();
     input_.kept = allocator_.library_buffers;
     input_.step.reserve(step_.events.size());
@@ -125,6 +128,25 @@ class Writer {
                                                    : input_.resident;
       list.push_back(bound_.buffer_bytes[id]);
     }
+  }
+
+  // What the step before has left is freed where it was allocated there.
+  void carry_over() {
+    const std::vector<BufferId> taken = carried_over(step_, bound_.buffer_bytes);
+    carried_.assign(taken.size(), false);
+    for (BufferId id = 0; id < taken.size(); ++id) {
+      if (taken[id] == kNoBuffer) continue;
+      ids_[id] = ids_[taken[id]];
+      carried_[id] = carried_[taken[id]] = true;
+      left_.insert(id);
+    }
+  }
+
+  // Whether the event is none to the allocator: one step's end is the next one's beginning.
+  bool joins_steps(const Event& e) const {
+    const bool storage = e.kind == Event::Kind::kAllocate || e.kind == Event::Kind::kFree;
+    if (!storage || carried_.empty() || !carried_[e.id]) return false;
+    return left_.contains(e.id) == (e.kind == Event::Kind::kAllocate);
   }
 
   // A layer's blob; Caffe's batch norm works in place and keeps others of its size.
@@ -170,6 +192,7 @@ class Writer {
   }
 
   void add(const Event& e) {
+    if (joins_steps(e)) return;
     const bool born_now = state_first_ || e.kind == Event::Kind::kLaunch;
     if (e.phase == Phase::kUpdate && !updating_ && born_now) {
       updating_ = true;
@@ -216,11 +239,14 @@ class Writer {
   const WorkspacePlan& workspaces_;
   const AllocatorBehaviour& allocator_;
   const std::optional<ModuleStorages>& modules_;
+  bool recorded_;
   bool state_first_;
   bool keeps_all_;
   std::vector<BufferId> source_;  // by buffer: whose storage it takes over, or itself
   std::vector<bool> taken_;       // by buffer: another one takes its storage over
   std::vector<int32_t> ids_;      // by buffer: id in the program
+  std::vector<bool> carried_;     // by buffer: lives from one step into the next
+  std::set<BufferId> left_;       // ... from the one before
   BufferId late_ = kNoBuffer;     // was let go of, and is free with the next such
   bool updating_ = false;
   bool multiplied_[2] = {false, false};

@@ -122,6 +122,19 @@ double clock_error(const Device& device) {
   return std::log(device.boost_clock / device.sustained_clock);
 }
 
+// Micro-batches of a step. In a recorded stage each comes and goes, forward and back, as one
+// tensor; the first stage and the last have neighbours on one side.
+int64_t passes_of(const CompiledModel& model) {
+  const Mesh& mesh = model.recipe.parallel.mesh;
+  if (!model.recorded || mesh.extent(Axis::kStage) == 1) return batches_per_step(model.recipe);
+  const int64_t stage = mesh.coordinate(Axis::kStage);
+  const bool between = stage > 0 && stage + 1 < mesh.extent(Axis::kStage);
+  const auto told = std::ranges::count_if(model.step.collectives, [](const Collective& c) {
+    return c.kind == CollectiveKind::kSendReceive && c.axis == Axis::kStage;
+  });
+  return std::max<int64_t>(1, told / (between ? 4 : 2));
+}
+
 }  // namespace
 
 ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
@@ -252,7 +265,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   input.parameter_arrays = model.step.parameter_arrays;
   input.replicated_arrays = replicated_arrays(model.step);
   input.pipeline = {.stages = model.recipe.parallel.mesh.extent(Axis::kStage),
-                    .micro_batches = batches_per_step(model.recipe),
+                    .micro_batches = passes_of(model),
                     .chunks = model.recipe.parallel.chunks};
   input.schedule = model.recipe.parallel.schedule;
   input.training = model.recipe.mode != Mode::kInference;

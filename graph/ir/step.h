@@ -38,7 +38,7 @@ using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
 using KernelId = uint32_t;
 
-// Whose order of work a buffer is allocated in: caching allocators keep what is free by stream.
+// Whose order of work a buffer is in: allocators keep what is free by stream. A record has others.
 enum class Stream : uint8_t { kCompute, kGather, kReduce };
 
 struct Buffer {

@@ -12,13 +12,14 @@
 #include "graph/record/recorded_names.h"
 #include "graph/record/recorded_operators.h"
 #include "graph/record/recorded_sizes.h"
+#include "graph/record/recorded_streams.h"
 #include "graph/record/recorded_world.h"
 
 namespace plimsoll {
 namespace {
 
-// From 2 on a record may be of one of several ranks, from 3 on say its settings.
-constexpr int64_t kVersion = 3;
+// From 2 on a record may be of one of several ranks, from 3 on say its settings, from 4 on send.
+constexpr int64_t kVersion = 4;
 
 class Reader {
  public:
@@ -216,9 +217,10 @@ class Reader {
         buffer.bytes = sizes_->at(file_, (*parts)[0]);
         buffer.role = named((*parts)[1], "storages", kRecordedRoles).value_or(Role::kTemporary);
         buffer.resident = file_.boolean_in((*parts)[2], "storages").value_or(false);
-        // The step's own streams are the compute stream and others, whose memory is apart.
-        const int64_t stream = file_.integer_in((*parts)[3], "storages", {.low = 0}).value_or(0);
-        buffer.stream = stream == 0 ? Stream::kCompute : Stream::kGather;
+        const int64_t number = file_.integer_in((*parts)[3], "storages", {.low = 0}).value_or(0);
+        const std::optional<Stream> stream = streams_.at(number);
+        if (!stream) file_.fail("E281", "storages are of more streams than a card has", value);
+        buffer.stream = stream.value_or(Stream::kCompute);
       }
       becomes_gradient_.push_back(buffer.role == Role::kGradient && !buffer.resident);
       if (becomes_gradient_.back()) buffer.role = Role::kTemporary;
@@ -377,6 +379,7 @@ class Reader {
   std::vector<RecordedTensor> types_;
   std::vector<RecordedCall> calls_;
   std::vector<char> becomes_gradient_;
+  RecordedStreams streams_;
   std::vector<std::optional<std::vector<size_t>>> launches_;  // by call and phase
 };
 

@@ -49,13 +49,15 @@ inline constexpr std::array<std::pair<std::string_view, Phase>, 4> kRecordedPhas
     {"update", Phase::kUpdate},
 }};
 
-inline constexpr std::array<std::pair<std::string_view, CollectiveKind>, 6> kRecordedCollectives{{
+inline constexpr std::array<std::pair<std::string_view, CollectiveKind>, 8> kRecordedCollectives{{
     {"all_reduce", CollectiveKind::kAllReduce},
     {"broadcast", CollectiveKind::kBroadcast},
     {"reduce", CollectiveKind::kReduce},
     {"all_gather", CollectiveKind::kAllGather},
     {"reduce_scatter", CollectiveKind::kReduceScatter},
     {"all_to_all", CollectiveKind::kAllToAll},
+    {"send", CollectiveKind::kSendReceive},
+    {"receive", CollectiveKind::kSendReceive},
 }};
 
 }  // namespace plimsoll

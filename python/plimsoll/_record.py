@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ._flags import Flags
 
 Dims = Mapping[int, str]
-RANKS, SETTINGS = 2, 3  # versions from which on these are there, and rounded sizes with the latter; 1 where none is: older commands read it
+# Versions from which on these are there, and rounded sizes with settings; 1 where none is: older commands read it.
+RANKS, SETTINGS, SENDS = 2, 3, 4
 
 
 class StepModel:
@@ -207,8 +208,9 @@ class Recorder:
         world = {"world": list(self.world), "groups": one["groups"], "collectives": [], "late": []} if self.world else {}
         version = RANKS if self.world else 1
         rounded = any(isinstance(row[0], list) for row in sizes.table)
-        if self.settings is not None or rounded:
-            world["settings"], version = dict(self.settings or {}), SETTINGS
+        sends = any(kind == "i" and what[1] in ("send", "receive") for kind, what, *_ in one["events"])
+        if self.settings is not None or rounded or sends:
+            world["settings"], version = dict(self.settings or {}), SENDS if sends else SETTINGS
         return {"schema": "plimsoll.record", "version": version, **world, "torch": torch.__version__, "capability": list(self.capability),
                 "tf32": self._tf32(),
                 "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}

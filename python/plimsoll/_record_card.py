@@ -238,12 +238,12 @@ def _recurrent_call(cell: str, gates: int, note: Any) -> Any:
 
     class Recurrence(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, layers: int, train: bool, directions: int, batch_first: bool, x: Any, hx: Any, cx: Any, *weights: Any) -> Any:
+        def forward(ctx: Any, layers: int, train: bool, directions: int, batch_first: bool, steps: int, x: Any, hx: Any, cx: Any, *weights: Any) -> Any:
             width = hx.size(-1)
-            y = x.new_empty(x.size(0), x.size(1), directions * width)
+            y = x.new_empty(*x.shape[:-1], directions * width)
             hy = torch.empty_like(hx)
             cy = None if cx is None else torch.empty_like(cx)
-            values = x.size(0) * x.size(1) * layers * directions * width * (gates + 1) if train else 0
+            values = x.shape[:-1].numel() * layers * directions * width * (gates + 1) if train else 0
             reserve = torch.empty(values * x.element_size(), dtype=torch.uint8, device=x.device)
             if x.dtype != weights[0].dtype:  # autocast casts all weights into one buffer
                 weights_kept: tuple[Any, ...] = (x.new_zeros(sum(weight.numel() for weight in weights)),)
@@ -252,7 +252,8 @@ def _recurrent_call(cell: str, gates: int, note: Any) -> Any:
             ctx.save_for_backward(x, hx, cx, y, reserve, *weights_kept)
             ctx.weights = [(weight.shape, weight.dtype) for weight in weights]
             ctx.facts = {"gates": gates, "layers": layers, "directions": directions, "batch_first": batch_first}
-            note("recurrent", [x, hx, *weights], [y], ctx.facts)
+            ctx.steps = steps
+            note("recurrent", [_in_steps(x, steps), hx, *weights], [_in_steps(y, steps)], ctx.facts)
             return y, hy, cy
 
         @staticmethod
@@ -262,15 +263,29 @@ def _recurrent_call(cell: str, gates: int, note: Any) -> Any:
             joined = x.new_zeros(sum(sizes))  # cuDNN writes all weight gradients into one buffer
             parts = [part.view(shape).to(dtype) for part, (shape, dtype) in zip(joined.split(sizes), ctx.weights)]
             dx = torch.empty_like(x)
-            note("recurrent_backward", [x, hx, y, *weights], [dx, joined], ctx.facts)
-            return None, None, None, None, dx, torch.empty_like(hx), None if cx is None else torch.empty_like(cx), *parts
+            note("recurrent_backward", [*(_in_steps(t, ctx.steps) for t in (x, hx, y)), *weights], [_in_steps(dx, ctx.steps), joined], ctx.facts)
+            return None, None, None, None, None, dx, torch.empty_like(hx), None if cx is None else torch.empty_like(cx), *parts
 
     def call(x: Any, state: Any, weights: Any, bias: bool, layers: int, dropout: float, train: bool, bidirectional: bool,
-             batch_first: bool | None = None) -> Any:
+             batch_first: bool | None = None, steps: int = 0) -> Any:
         hx, cx = state if gates == 4 else (state, None)
         if torch.is_autocast_enabled("cuda"):
             x, hx, cx = (t if t is None else t.to(torch.get_autocast_dtype("cuda")) for t in (x, hx, cx))
-        y, hy, cy = Recurrence.apply(layers, train, 2 if bidirectional else 1, bool(batch_first), x, hx, cx, *weights)
+        y, hy, cy = Recurrence.apply(layers, train, 2 if bidirectional else 1, bool(batch_first), steps, x, hx, cx, *weights)
         return (y, hy, cy) if gates == 4 else (y, hy)
 
-    return call
+    def call_any(x: Any, second: Any, third: Any, *rest: Any) -> Any:
+        """Of packed sequences the second is how many there are in each step."""
+        if isinstance(third, torch.Tensor) or (isinstance(second, torch.Tensor) and second.dtype == torch.int64):
+            weights, bias, layers, dropout, train, bidirectional = rest
+            return call(x, third, weights, bias, layers, dropout, train, bidirectional, steps=len(second))
+        return call(x, second, third, *rest)
+
+    return call_any
+
+
+def _in_steps(tensor: Any, steps: int) -> Any:
+    """Rows of packed sequences, as if all were as long as their mean: what a call is told to have read."""
+    if not steps or tensor.dim() != 2:
+        return tensor
+    return tensor.new_empty((steps, -(-len(tensor) // steps), tensor.size(1)), device="meta")

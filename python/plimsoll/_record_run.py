@@ -14,8 +14,10 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from ._module_step import ModuleStep
 from ._record_card import means_the_host, pretend, stand_in_for_recurrent_layers
+from ._record_ctc import with_tensors
 from ._record_in_place import added_in_place, in_order
 from ._record_known import SHORT, Known
+from ._record_packed import stand_in_for_packed_sequences
 from ._record_tensors import Held, beside, empty, exchange, held
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
@@ -43,6 +45,8 @@ class OnCard(TorchFunctionMode):
             if self.beside and any(map(_names_card, (*args[1:], kwargs.get("device")))) and args[0].untyped_storage()._cdata in self.beside:
                 kwargs["copy"] = True
                 self.storages.lies_on_host(args[0].untyped_storage())
+        if function in (torch.ctc_loss, torch.nn.functional.ctc_loss):
+            args, kwargs = with_tensors(args, kwargs)
         if function in (torch.tensor, torch.as_tensor) and _is_card(kwargs.get("device")):
             device = kwargs.pop("device")  # made of the host's numbers, as it is on a card
             return function(*args, **kwargs).to(device)
@@ -91,6 +95,7 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     storages.follow_resizes()
     trace = Trace(storages, ModuleStack(names), values, _record_world.Collectives(storages) if world else None)
     stand_in_for_recurrent_layers(trace.note_call)
+    stand_in_for_packed_sequences(values)
     leave_uncompiled(everything.modules, values)
     with mode, trace, OnCard(storages, stays):
         ours = step if isinstance(step, ModuleStep) else None
@@ -103,6 +108,8 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
         elif world:
             with torch.device("cuda"):  # programs that move what they build would have it there as well
                 step = step()
+            _record_world.follow_schedules(trace.modules)
+            _record_world.hear_no_shapes(trace)
             everything = held()
             everything.tensors.clear()
             names.update(module_names(everything.modules))

@@ -254,6 +254,7 @@ class ModuleStack:
         self.running: list[str] = []
         self.seen = False  # a module has run in this pass
         self.after_backward = False  # and its backward pass
+        self.scheduled = 0  # a schedule of stages runs, in which passes follow each other
         hooks = torch.nn.modules.module
         hooks.register_module_forward_pre_hook(self._enter)
         hooks.register_module_forward_hook(self._leave, always_call=True)
@@ -267,13 +268,24 @@ class ModuleStack:
         if self.running:
             self.running.pop()
 
+    def follow(self, step: Any) -> Any:
+        """A schedule's step, which is heard."""
+        @functools.wraps(step)
+        def followed(*args: Any, **kwargs: Any) -> Any:
+            self.scheduled += 1
+            try:
+                return step(*args, **kwargs)
+            finally:
+                self.scheduled -= 1
+        return followed
+
     def path(self) -> str:
         return self.running[-1] if self.running else ""
 
     def phase(self) -> str:
         beside = not self.running or self.running[-1] == "(loss)"
         if beside and self.after_backward:  # scaling, clipping, averages of weights
-            return "update"
+            return "backward" if self.scheduled else "update"
         return "loss" if beside and self.seen and torch.is_grad_enabled() else "forward"
 
 

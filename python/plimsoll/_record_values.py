@@ -9,6 +9,7 @@ import torch
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from . import _record_ctc
 from ._record_known import Known
 
 aten = torch.ops.aten
@@ -69,7 +70,7 @@ class Values:
         def moved(leaf: Any) -> Any:
             if not isinstance(leaf, torch.Tensor) or not leaf.dim() or leaf.device.type != "cpu":
                 return leaf
-            self._state("tensors of the host that meet the card's lie there")
+            self.state("tensors of the host that meet the card's lie there")
             on_card = torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="cuda")
             numbers = self.known.of(leaf)
             if numbers is not None:
@@ -89,7 +90,7 @@ class Values:
             return empty
         return tree_map(emptied, self.known.real(operator, args, kwargs))
 
-    def _state(self, what: str) -> None:
+    def state(self, what: str) -> None:
         self.stated.setdefault(what)
 
     def _follow(self, operator: Any, args: Any, result: Any) -> None:
@@ -152,16 +153,16 @@ class Values:
         no = self._is_no(tensor)
         if tensor.dtype == torch.bool:
             if not no:
-                self._state("conditions that the step reads hold")
+                self.state("conditions that the step reads hold")
             return not no
-        self._state("numbers that the step reads are 1")
+        self.state("numbers that the step reads are 1")
         if tensor.dtype.is_complex:
             return complex(0 if no else 1)
         return (0.0 if no else 1.0) if tensor.is_floating_point() else (0 if no else 1)
 
     def nonzero(self, mask: Any) -> Any:
         most = self._at_most(mask)
-        self._state("masks select every element" if most == mask.numel() else "masks select as many elements as were marked in them")
+        self.state("masks select every element" if most == mask.numel() else "masks select as many elements as were marked in them")
         return mask.new_empty((most, mask.dim()), dtype=torch.int64)
 
     def _expanded(self, indices: Any) -> list[Any]:
@@ -176,15 +177,15 @@ class Values:
         return expanded
 
     def masked_select(self, source: Any, mask: Any) -> Any:
-        self._state("masks select every element")
+        self.state("masks select every element")
         return source.new_empty((torch.broadcast_shapes(source.shape, mask.shape).numel(),))
 
     def nms(self, boxes: Any, *_: Any) -> Any:
-        self._state("no box suppresses another")
+        self.state("no box suppresses another")
         return boxes.new_empty((boxes.shape[0],), dtype=torch.int64)
 
 
-_REPLACED = {"aten::nonzero": Values.nonzero, "aten::masked_select": Values.masked_select, "torchvision::nms": Values.nms}
+_REPLACED = {"aten::nonzero": Values.nonzero, "aten::masked_select": Values.masked_select, "torchvision::nms": Values.nms, **_record_ctc.REPLACED}
 _WITH_MASKS = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default}
 
 

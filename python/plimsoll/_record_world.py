@@ -1,6 +1,7 @@
 """Ranks that are not there: one rank of a program for several, with collectives that move nothing and are noted."""
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any
@@ -24,7 +25,9 @@ _KINDS = {
     "reduce_scatter_tensor_coalesced_": ("reduce_scatter", "second"), "reduce_scatter_tensor": ("reduce_scatter", "first"),
     "reduce_scatter_tensor_coalesced": ("reduce_scatter", "first"), "alltoall_base_": ("all_to_all", "second"),
     "alltoall_": ("all_to_all", "second"), "all_to_all_single": ("all_to_all", "first"),
+    "send": ("send", "first"), "recv_": ("receive", "first"), "recv_any_source_": ("receive", "first"),
 }
+BETWEEN_TWO = ("send", "receive")  # what one rank tells another; whoever calls waits for its own
 
 
 # Whose code tells ranks something -> the axis that they lie along, and the next one where that is another group's (HSDP).
@@ -59,6 +62,37 @@ def _axis_of_caller() -> str:
     return found
 
 
+def hear_no_shapes(trace: Any) -> None:
+    """DTensor runs operators on whole tensors to learn the shapes of their results, where none has a value: that takes no memory."""
+    prop = sys.modules.get("torch.distributed.tensor._sharding_prop")
+    kind: Any = getattr(prop, "ShardingPropagator", None)
+    for name in ("_propagate_tensor_meta_non_cached", "_propagate_tensor_meta"):  # the latter before PyTorch 2.6
+        plain = getattr(kind, name, None)
+        if plain is not None:
+            setattr(kind, name, _unheard(plain, trace))
+            return
+
+
+def _unheard(plain: Any, trace: Any) -> Any:
+    @functools.wraps(plain)
+    def unheard(*args: Any, **kwargs: Any) -> Any:
+        before, trace.deaf = trace.deaf, True
+        try:
+            return plain(*args, **kwargs)
+        finally:
+            trace.deaf = before
+    return unheard
+
+
+def follow_schedules(modules: Any) -> None:
+    """What runs between passes of a pipeline's schedule is none of an update."""
+    name = "torch.distributed.pipelining.schedules"
+    kinds: list[Any] = list(vars(sys.modules[name]).values()) if name in sys.modules else []
+    for kind in kinds:
+        if isinstance(kind, type) and kind.__module__ == name and "step" in vars(kind):
+            kind.step = modules.follow(kind.step)  # type: ignore[attr-defined]
+
+
 class Collectives:
     """Which operators are collectives, on whose ranks, and where the usual stream waits for them."""
 
@@ -69,12 +103,14 @@ class Collectives:
         self._pending: dict[int, list[int]] = {}  # by stream: what was issued there and nobody waited for
         self._begun = 0
         self._asynchronous: list[int] = []
+        self._works: dict[int, Any] = {}  # what the program waits on -> the one that it stands for
         self._listen()
 
     def begin_step(self) -> None:
         """What the step before has begun is not this one's to wait for."""
         self._pending.clear()
         self._asynchronous.clear()
+        self._works.clear()
 
     def end_step(self) -> None:
         """Whoever reads its results waits for all that it has begun."""
@@ -104,8 +140,18 @@ class Collectives:
         if axis:
             self._axes.setdefault(group, axis)
         functional = namespace == "_c10d_functional"
-        self._issue(kind, group, size, bool(given.get("asyncOp", given.get("async_op", functional))))
+        asynchronous = kind in BETWEEN_TWO or bool(given.get("asyncOp", given.get("async_op", functional)))
+        self._issue(kind, group, size, asynchronous)
+        if asynchronous:
+            self._remember_work(result)
         return True
+
+    def _remember_work(self, result: Any) -> None:
+        """What the program will wait on is this very object, as long as it is held; before PyTorch 2.6 nobody can tell."""
+        unbox = getattr(dist.Work, "unbox", None)
+        boxed = next((leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.ScriptObject)), None)
+        if unbox is not None and boxed is not None:
+            self._works[self._begun - 1] = unbox(boxed)
 
     def _ranks(self, given: Any) -> tuple[int, ...]:
         if "group_name" in given:
@@ -143,6 +189,7 @@ class Collectives:
     def _await(self, numbers: list[int]) -> None:
         """The usual stream waits; whoever waits on another one waits for what that waited for."""
         for number in list(numbers):
+            self._works.pop(number, None)
             for waiting in (*self._pending.values(), self._asynchronous):
                 if number in waiting:
                     waiting.remove(number)
@@ -175,4 +222,11 @@ class Collectives:
         Event.record, Event.wait = record, lambda event, stream=None, *_: wait_event(stream or Stream.current, event)  # type: ignore[assignment,method-assign]
         Stream.record_event, Stream.wait_event = record_event, wait_event  # type: ignore[method-assign,assignment]
         Stream.wait_stream = lambda stream, other, *_: collectives._wait(stream, collectives._pending.get(other.stream_id, []))  # type: ignore[method-assign]
-        torch._C._distributed_c10d.Work.wait = lambda *_, **__: collectives._wait(Stream.current, collectives._asynchronous) or True  # type: ignore[func-returns-value]
+        def wait(work: Any, *_: Any, **__: Any) -> bool:
+            own = [number for number, known in collectives._works.items() if known is work]
+            collectives._wait(Stream.current, own or [number for number in collectives._asynchronous if number not in collectives._works])
+            return True
+
+        for kind in ("Work", "FakeWork"):  # the latter has had its own since PyTorch 2.8
+            if hasattr(torch._C._distributed_c10d, kind):
+                getattr(torch._C._distributed_c10d, kind).wait = wait

@@ -4,11 +4,13 @@ import functools
 import gzip
 import importlib.util
 import json
+import sys
 import unittest
 from pathlib import Path
 from unittest import mock
 
 import plimsoll
+from support import SOURCE
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 if HAS_TORCH:
@@ -171,6 +173,51 @@ class OfRanks(unittest.TestCase):
         self.assertEqual(raised.exception.code, "E283")
         with self.assertRaises(ValueError):
             plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), {}, world_size=8, rank=8)
+
+
+class OfStages(unittest.TestCase):
+    """PyTorch's own schedules of a pipeline, on its first, a middle and its last stage (tests/oracles/rank_cases.py)."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not HAS_TORCH or torch.__version__ < (2, 15):
+            raise unittest.SkipTest("no torch 2.15, whose figures these are")
+        sys.path.append(str(SOURCE / "tests/oracles"))
+        import rank_cases
+        import rank_goldens
+        cls.cases, cls.of_record = rank_cases.CASES, staticmethod(rank_goldens.of_record)
+        cls.wanted = json.loads((SOURCE / "tests/golden/ranks/figures.json").read_text())["cases"]
+
+    def recorded(self, name):
+        program, inputs, ranks, rank = self.cases[name]
+        return plimsoll.from_step(program, inputs, {}, world_size=ranks, rank=rank, capability=(9, 0))
+
+    def test_take_and_send_what_pytorch_does(self):
+        for name in ("gpipe_first", "gpipe_middle", "gpipe_last", "1f1b_first", "1f1b_middle", "1f1b_last", "decoder_tp"):
+            with self.subTest(name):
+                found = self.of_record(record_of(self.recorded(name)))
+                self.assertEqual(found, {key: self.wanted[name][key] for key in found})
+
+    def test_tell_the_ranks_beside_them(self):
+        model = self.recorded("1f1b_middle")
+        record = record_of(model)
+        self.assertEqual(record["groups"], [["pp", 1, 3]])
+        self.assertEqual(record["version"], 4)
+        order = [(kind, record["collectives"][what][0]) for kind, what, *_ in record["events"] if kind in "iw"]
+        self.assertEqual(order[:3], [("i", "receive"), ("w", "receive"), ("i", "send")])  # and goes on with the next micro-batch
+        self.assertEqual(order[-2:], [("i", "send"), ("w", "send")])
+        self.assertNotIn("update", {phase for kind, what, phase, _ in record["events"] if kind in "iw"})
+        self.assertEqual(model.estimate(gpu="a100-sxm4-80gb").to_dict()["result"]["parallel"]["axes"], {"pp": 3})
+
+    def test_that_learn_shapes_from_each_other_are_refused(self):
+        def program():
+            from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+            passes = ScheduleGPipe(PipelineStage(torch.nn.Linear(8, 8), 1, 3, torch.device("cuda", 0)), n_microbatches=2)
+            return lambda x: passes.step()
+
+        with self.assertRaises(plimsoll.InputError) as raised:
+            plimsoll.from_step(program, (torch.randn(4, 8),), {}, world_size=3, rank=1)
+        self.assertIn("PipelineStage", str(raised.exception))
 
 
 if __name__ == "__main__":

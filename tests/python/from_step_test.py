@@ -1,8 +1,11 @@
 """from_step(): a step as a program has it, what it may read, and sizes at which it holds. Needs torch, without a card."""
+import gzip
 import importlib.util
+import json
 import os
 import tempfile
 import unittest
+from pathlib import Path
 
 import plimsoll
 
@@ -138,6 +141,70 @@ class FromStep(unittest.TestCase):
         with self.assertRaises(plimsoll.InputError) as raised:
             model.estimate(gpu="t4", batch=12)
         self.assertEqual(raised.exception.code, "E282")
+
+
+@unittest.skipUnless(HAS_TORCH, "no torch for CUDA or the CPU")
+class OfSequences(unittest.TestCase):
+    """What is sized by lengths, which the sample's numbers tell."""
+
+    def record(self, step, inputs):
+        model = plimsoll.from_step(step, inputs, {})
+        return json.loads(gzip.decompress(Path(model.path).read_bytes()))
+
+    def ctc(self, kind, labels, as_lists=False):
+        net = torch.nn.Linear(16, 10)
+
+        def step(x, labels, frames, lengths):
+            scores = net(x).log_softmax(-1).transpose(0, 1)
+            given = ([50] * len(x), [8, 7, 5, 2]) if as_lists else (frames, lengths)
+            torch.nn.functional.ctc_loss(scores, labels, *given).backward()
+
+        lengths = torch.tensor([8, 7, 5, 2], dtype=kind)
+        return self.record(step, (torch.randn(4, 50, 16), labels.to(kind), torch.full((4,), 50, dtype=kind), lengths))
+
+    def test_ctc_keeps_what_the_longest_target_asks(self):
+        padded, joined = torch.ones(4, 9), torch.ones(22)
+        prefixes = 4 * 50 * (2 * 8 + 1) * 4  # bytes (LossCTC.cu)
+        for kind, labels, as_lists in ((torch.int64, padded, False), (torch.int64, joined, False), (torch.int32, padded, False), (torch.int64, padded, True)):
+            with self.subTest(kind=kind, labels=tuple(labels.shape), as_lists=as_lists):
+                record = self.ctc(kind, labels, as_lists)
+                self.assertIn(prefixes, [size for size, *_ in record["storages"]])
+                self.assertIn("_ctc_loss", [call["operator"] for call in record["calls"]])
+        record = self.ctc(torch.int32, joined)  # cuDNN's, which keeps gradients alone
+        self.assertNotIn(prefixes, [size for size, *_ in record["storages"]])
+        self.assertIn("_cudnn_ctc_loss", [call["operator"] for call in record["calls"]])
+
+    def packed(self, lengths, **options):
+        net = torch.nn.LSTM(32, 64, batch_first=True, **options)
+
+        def step(x, lengths):
+            packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            out, _ = torch.nn.utils.rnn.pad_packed_sequence(net(packed)[0], batch_first=True)
+            out.sum().backward()
+        return self.record(step, (torch.randn(4, 20, 32), torch.tensor(lengths)))
+
+    def test_packed_sequences_take_what_their_lengths_add_up_to(self):
+        for lengths, directions in (([20, 20, 20, 20], 1), ([20, 15, 9, 3], 1), ([3, 20, 9, 15], 2)):
+            with self.subTest(lengths=lengths, directions=directions):
+                record = self.packed(lengths, bidirectional=directions == 2)
+                sizes = [size for size, *_ in record["storages"]]
+                self.assertIn(sum(lengths) * 32 * 4, sizes)               # the packed input
+                self.assertIn(sum(lengths) * directions * 64 * 4, sizes)  # and output
+                self.assertIn(20 * 4 * directions * 64 * 4, sizes)        # padded again
+                call = next(call for call in record["calls"] if call["operator"] == "recurrent")
+                self.assertEqual(record["types"][call["reads"][0]][1], [20, -(-sum(lengths) // 20), 32])
+
+    def test_lengths_that_weights_decide_are_refused_by_line(self):
+        net = torch.nn.Linear(32, 1)
+
+        def step(x):
+            lengths = net(x).squeeze(-1).gt(0).sum(1)
+            torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+
+        with self.assertRaises(plimsoll.InputError) as raised:
+            self.record(step, (torch.randn(4, 20, 32),))
+        self.assertIn("from_step_test.py:", str(raised.exception))
+        self.assertIn("lengths of sequences", str(raised.exception))
 
 
 if __name__ == "__main__":

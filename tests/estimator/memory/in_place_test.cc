@@ -46,3 +46,22 @@ TEST_CASE("in place: static frameworks do so wherever an input dies") {
   CHECK(shared_by("builtin:mobilenet_v2", InPlaceReuse::kElementwise) >
         shared_by("builtin:mobilenet_v2", InPlaceReuse::kActivations));
 }
+
+TEST_CASE("in place: what one step leaves is what the next one lets go of") {
+  Step step;
+  for (const int64_t bytes : {512, 512, 1024, 512}) step.buffers.push_back({.bytes = bytes});
+  step.buffers[3].stream = Stream::kReduce;
+  const auto add = [&](Event::Kind kind, BufferId id, NodeId node) {
+    step.events.push_back({.kind = kind, .phase = Phase::kForward, .id = id, .node = node});
+  };
+  add(Event::Kind::kAllocate, 0, kNoNode);  // left by the step before
+  add(Event::Kind::kAllocate, 3, kNoNode);  // and in another stream
+  add(Event::Kind::kFree, 0, 0);
+  add(Event::Kind::kAllocate, 2, 0);
+  add(Event::Kind::kAllocate, 1, 0);
+  add(Event::Kind::kFree, 3, 0);
+  add(Event::Kind::kFree, 2, kNoNode);
+  add(Event::Kind::kFree, 1, kNoNode);
+  CHECK(carried_over(step, {512, 512, 1024, 512}) ==
+        std::vector<BufferId>{1, kNoBuffer, kNoBuffer, kNoBuffer});
+}

@@ -74,3 +74,19 @@ TEST_CASE("recorded steps: settings of training have no effect, and that is said
   const Estimate e = test::answer(request);
   CHECK(std::ranges::any_of(e.diagnostics, [](const Diagnostic& d) { return d.code == "W516"; }));
 }
+
+TEST_CASE("recorded steps: a stage waits for the others as long as its micro-batches leave it") {
+  for (const char* name : {"gpipe_first", "1f1b_middle", "gpipe_last"}) {
+    CAPTURE(name);
+    Request request =
+        test::request(test::golden_path("ranks/" + std::string(name) + std::string(kRecordSuffix)),
+                      "h100-sxm-80gb");
+    request.gpu_count = 3;
+    const TimeEstimate time = test::answer(request).time;
+    // Of three stages and four micro-batches: two passes of four, without the update.
+    const double share =
+        static_cast<double>(time.bubble_ns) / static_cast<double>(time.step_ns - time.bubble_ns);
+    CHECK(share > 0.3);
+    CHECK(share <= 0.5);
+  }
+}

@@ -120,7 +120,7 @@ TEST_CASE("record: what contradicts itself is refused with its place") {
   CHECK(with("/sizes/0/0", "0") == "E312");    // a divisor
   CHECK(with("/symbols", "{\"batch\": 0}") == "E312");
   CHECK(with("/saved/0", "[2]") == "E281");
-  CHECK(with("/version", "4") == "E330");
+  CHECK(with("/version", "5") == "E330");
   CHECK(with("/version", "3") == "E306");     // its settings
   CHECK(with("/settings", "{}") == "E304");   // from version 3 on
   CHECK(with("/world", "[8, 0]") == "E304");  // from version 2 on
@@ -164,6 +164,28 @@ TEST_CASE("record: collectives lie along the axes of their groups") {
   CHECK(step.events[0].kind == Event::Kind::kIssue);
   CHECK(step.events[2].kind == Event::Kind::kAwait);
   CHECK(step.buffers[2].late);
+}
+
+TEST_CASE("record: what one rank sends another, and streams that each have memory apart") {
+  auto text = record_of_rank();
+  text["version"] = 4;
+  text["settings"] = nlohmann::json::object();
+  text["collectives"][0][0] = "send";
+  text["collectives"][1][0] = "receive";
+  text["storages"][2][3] = 7;
+  const auto record = read(text);
+  REQUIRE(record);
+  CHECK(record->step.collectives[0].kind == CollectiveKind::kSendReceive);
+  CHECK(record->step.collectives[1].kind == CollectiveKind::kSendReceive);
+  CHECK(record->step.buffers[1].stream == Stream::kCompute);
+  CHECK(record->step.buffers[2].stream == static_cast<Stream>(1));  // the first beside it
+  auto storages = text["storages"];
+  for (int i = 0; i < 300; ++i) {
+    storages.push_back(text["storages"][0]);
+    storages.back()[3] = i;
+  }
+  text["storages"] = storages;
+  CHECK(code_of(text) == "E281");  // more streams than allocators know
 }
 
 TEST_CASE("record: ranks that tell each other nothing have samples of their own") {
