@@ -63,7 +63,7 @@ class FlatTraining : public UnitObserver {
   std::optional<uint32_t> reducing_;
   Dim reduced_ = 0;                // bytes of it that replicas have to sum
   std::vector<uint32_t> summing_;  // over replicas
-  bool last_ = false;  // of the step's backward passes
+  bool last_ = false;              // of the step's backward passes
 };
 
 }  // namespace plimsoll::parallel

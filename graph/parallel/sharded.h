@@ -72,7 +72,7 @@ class ShardedTraining : public UnitObserver {
   std::optional<uint32_t> scattering_;
   eager::Value scattered_;         // ... which replicas have to sum
   std::vector<uint32_t> summing_;  // over replicas
-  bool last_ = false;  // of the step's backward passes
+  bool last_ = false;              // of the step's backward passes
 };
 
 }  // namespace plimsoll::parallel

@@ -220,7 +220,8 @@ void BlockPrices::note(const BlockSettings& settings, const Diagnostics& why) {
   }
   if (what.empty()) what = setting("batch", std::to_string(settings.micro_batch));
   const std::string& message = why.front().message;
-  const bool told = std::ranges::any_of(refusals_, [&](const auto& r) { return r.second == message; });
+  const bool told =
+      std::ranges::any_of(refusals_, [&](const auto& r) { return r.second == message; });
   if (!told) refusals_.emplace(what, message);
 }
 

@@ -70,8 +70,8 @@ bool holds_more(const ClusterPlan& plan, const Request& request) {
 }  // namespace
 
 bool PricedPlans::is_promising(const Compared& compared) const {
-  return !compared.estimated && !holds_more(compared.plan, request_) &&
-         may_fit(compared) && !is_beaten(compared);
+  return !compared.estimated && !holds_more(compared.plan, request_) && may_fit(compared) &&
+         !is_beaten(compared);
 }
 
 bool PricedPlans::may_fit(const Compared& compared) const {

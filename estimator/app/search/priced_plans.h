@@ -74,7 +74,7 @@ class PricedPlans {
   PlanCounts counts_;
   size_t tried_ = 0;  // plans, of which some were refused
   std::optional<Least> least_;
-  std::vector<ClusterPlan> kept_;  // that a card may hold
+  std::vector<ClusterPlan> kept_;   // that a card may hold
   std::vector<Compared> compared_;  // the fastest first, as far as is known
   Deviations deviations_;
   std::vector<EstimatedPlan> estimated_;

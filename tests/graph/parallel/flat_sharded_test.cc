@@ -49,8 +49,8 @@ TEST_CASE("flat sharded: replicas sum beside the backward pass, blocks are gathe
       if (c.kind == CollectiveKind::kAllGather) ++(issues ? gathers : gathers_awaited);
       if (c.axis == Axis::kData) ++(issues ? sums : sums_awaited);
     }
-    const bool product = e.kind == Event::Kind::kLaunch &&
-                         s.step.kernels[e.id].kernel_class == KernelClass::kGemm;
+    const bool product =
+        e.kind == Event::Kind::kLaunch && s.step.kernels[e.id].kernel_class == KernelClass::kGemm;
     if (!product) continue;
     if (e.phase == Phase::kForward) ahead.push_back(gathers - gathers_awaited);
     if (e.phase == Phase::kBackward) CHECK(sums_awaited == 0);
