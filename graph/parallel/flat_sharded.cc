@@ -50,8 +50,11 @@ void FlatTraining::before_unit(size_t unit, Pass pass) {
     gather(*group);
     if (group->gathering) m_.await(*std::exchange(group->gathering, std::nullopt));
   }
-  if (pass != Pass::kBackward || unit == 0) return;
-  for (Group* ahead : groups_of(unit - 1)) gather(*ahead);
+  if (pass == Pass::kForward && after(unit) < around()) {
+    for (Group* ahead : groups_of(after(unit))) begin_gathering(*ahead);
+  } else if (pass == Pass::kBackward && unit > 0) {
+    for (Group* ahead : groups_of(unit - 1)) gather(*ahead);
+  }
 }
 
 void FlatTraining::after_unit(size_t unit, Pass pass) {
@@ -62,6 +65,17 @@ void FlatTraining::after_unit(size_t unit, Pass pass) {
       unbind(*group);
     }
   }
+}
+
+// Unless that has begun, or the array is there. In a forward pass the host runs ahead of its device
+// until two arrays are there (_unshard(), limit_all_gathers): one is gathered beside the unit
+// before, and has memory where the host comes to its own.
+void FlatTraining::begin_gathering(Group& group) {
+  if (group.bound || group.gathering || group.weights.empty()) return;
+  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
+                              .axis = Axis::kShard,
+                              .bytes = plimsoll::bytes(group.dtype, group.whole),
+                              .joined = true});
 }
 
 // The array is the first weight's memory; the others are windows on it.
@@ -78,11 +92,7 @@ void FlatTraining::gather(Group& group) {
     m_.bind(weight, first ? bytes : Dim(0), Stream::kGather);
   }
   m_.free_late(group.weights.front());
-  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
-                              .axis = Axis::kShard,
-                              .bytes = bytes,
-                              .buffer = group.weights.front().storage()->id(),
-                              .joined = true});
+  begin_gathering(group);
   group.bound = true;
 }
 
@@ -153,20 +163,23 @@ Value FlatTraining::summed(const Group& group, Value whole) {
                         .axis = Axis::kShard,
                         .bytes = cast.bytes(),
                         .joined = true});
-  if (plan_.mesh.extent(Axis::kData) > 1) {
-    end_reduction();
-    reducing_ = m_.issue({.axis = Axis::kData, .bytes = sum.bytes()});
-  }
+  if (plan_.mesh.extent(Axis::kData) > 1) reduced_ = sum.bytes();
   return sum;
 }
 
+// Replicas sum on a stream of their own, which the step waits for behind its backward pass
+// (_runtime_utils.py, _reduce_grad() and _post_backward_final_callback(): _all_reduce_stream).
 void FlatTraining::end_reduction() {
-  if (reducing_) m_.await(*std::exchange(reducing_, std::nullopt));
+  if (!reducing_) return;
+  m_.await(*std::exchange(reducing_, std::nullopt));
+  if (reduced_ != Dim(0))
+    summing_.push_back(m_.issue({.axis = Axis::kData, .bytes = std::exchange(reduced_, 0)}));
 }
 
 void FlatTraining::end_backward() {
   UnitObserver::end_backward();
   end_reduction();
+  for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
     if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
     unbind(group);

@@ -48,6 +48,7 @@ class FlatTraining : public UnitObserver {
   std::array<Group*, 2> groups_of(size_t unit) {
     return {&groups_[unit], &groups_[unit + groups_.size() / 2]};
   }
+  void begin_gathering(Group& group);
   void gather(Group& group);
   void unbind(Group& group);
   eager::Value joined_gradients(Group& group);
@@ -60,7 +61,9 @@ class FlatTraining : public UnitObserver {
   const ParallelPlan& plan_;
   std::vector<Group> groups_;  // by unit, then by unit what is apart
   std::optional<uint32_t> reducing_;
-  bool last_ = false;  // of the step's backward passes
+  Dim reduced_ = 0;                // bytes of it that replicas have to sum
+  std::vector<uint32_t> summing_;  // over replicas
+  bool last_ = false;              // of the step's backward passes
 };
 
 }  // namespace plimsoll::parallel

@@ -62,7 +62,11 @@ void ShardedTraining::before_unit(size_t unit, Pass pass) {
     Value buffer = std::exchange(group.buffer, {});
     if (pass == Pass::kForward) last_buffer_ = std::move(buffer);
   }
-  if (pass == Pass::kBackward && unit > 0) gather(groups_[unit - 1]);
+  if (pass == Pass::kForward) {
+    if (const size_t next = after(unit); next < around()) begin_gathering(groups_[next]);
+  } else if (unit > 0) {
+    gather(groups_[unit - 1]);
+  }
 }
 
 void ShardedTraining::after_unit(size_t unit, Pass pass) {
@@ -78,18 +82,23 @@ void ShardedTraining::after_unit(size_t unit, Pass pass) {
   scatter_gradients(group);
 }
 
-// Unless that has begun, or the unit is there.
-void ShardedTraining::gather(Group& group) {
+// Unless that has begun, or the unit is there. What is gathered ahead in a forward pass has memory
+// where the host comes to the unit.
+void ShardedTraining::begin_gathering(Group& group) {
   if (group.bound || group.gathering || group.weights.empty()) return;
+  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
+                              .axis = Axis::kShard,
+                              .bytes = group.bytes,
+                              .joined = true});
+}
+
+void ShardedTraining::gather(Group& group) {
+  if (group.bound || group.buffer.defined() || group.weights.empty()) return;
   Value cast;
   if (group.cast != Dim(0)) cast = m_.allocate_in(Stream::kGather, DType::kInt8, {group.cast});
   group.buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
   cast = {};
-  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
-                              .axis = Axis::kShard,
-                              .bytes = group.bytes,
-                              .buffer = group.buffer.storage()->id(),
-                              .joined = true});
+  begin_gathering(group);
 }
 
 void ShardedTraining::copy_out(Group& group) {
@@ -120,6 +129,7 @@ void ShardedTraining::begin_backward(bool last) {
 void ShardedTraining::end_backward() {
   UnitObserver::end_backward();
   end_scatter();
+  for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
     if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
     group.buffer = {};
@@ -182,7 +192,8 @@ void ShardedTraining::keep_whole_gradients(Group& group) {
   unbind(group);
 }
 
-// This device's part of the sum over all devices; that is waited for behind the next unit.
+// This device's part of the sum over all that share; that is waited for behind the next unit, and
+// then summed over replicas.
 Value ShardedTraining::scattered(Value input) {
   Value sum = m_.allocate_in(Stream::kReduce, DType::kInt8,
                              {floor_div(input.count(), plan_.mesh.shards())});
@@ -191,16 +202,20 @@ Value ShardedTraining::scattered(Value input) {
                           .bytes = input.bytes(),
                           .buffer = input.storage()->id(),
                           .joined = true});
-  if (plan_.mesh.extent(Axis::kData) > 1) {
-    end_scatter();
-    scattering_ =
-        m_.issue({.axis = Axis::kData, .bytes = sum.bytes(), .buffer = sum.storage()->id()});
-  }
+  if (plan_.mesh.extent(Axis::kData) > 1) scattered_ = sum;
   return sum;
 }
 
+// The sum over replicas has a stream of its own, which the step waits for behind its backward pass
+// (_fsdp_collectives.py, foreach_reduce(): all_reduce_stream; _fsdp_param_group.py,
+// finalize_backward()).
 void ShardedTraining::end_scatter() {
-  if (scattering_) m_.await(*std::exchange(scattering_, std::nullopt));
+  if (!scattering_) return;
+  m_.await(*std::exchange(scattering_, std::nullopt));
+  const Value sum = std::exchange(scattered_, {});
+  if (!sum.defined()) return;
+  summing_.push_back(
+      m_.issue({.axis = Axis::kData, .bytes = sum.bytes(), .buffer = sum.storage()->id()}));
 }
 
 void ShardedTraining::after_update() {

@@ -8,8 +8,8 @@
 // operators read is copied out of it; forward, that buffer stays until the next unit's is there;
 // backward, the next unit is gathered ahead; the weights that no unit has for itself stay from
 // forward on. Where weights are whole they are gathered in place behind the update. In a forward
-// pass a unit is waited for where its gathering begins: how far a host runs ahead of its device,
-// which begins it earlier, is not in a step.
+// pass the host runs ahead of its device: a unit's gathering begins with the unit before
+// (FSDPParamGroup.wait_for_unshard(), implicit prefetching).
 #pragma once
 
 #include <optional>
@@ -56,6 +56,7 @@ class ShardedTraining : public UnitObserver {
   // As they are gathered: of the first device, whose part all are padded to, and of all.
   Dim bytes_of_first(const eager::Value& whole) const;
   Dim bytes_of_parts(const eager::Value& whole) const;
+  void begin_gathering(Group& group);
   void gather(Group& group);
   void copy_out(Group& group);
   void unbind(Group& group);
@@ -69,7 +70,9 @@ class ShardedTraining : public UnitObserver {
   std::vector<Group> groups_;  // by unit
   eager::Value last_buffer_;   // of the unit before, in a forward pass
   std::optional<uint32_t> scattering_;
-  bool last_ = false;  // of the step's backward passes
+  eager::Value scattered_;         // ... which replicas have to sum
+  std::vector<uint32_t> summing_;  // over replicas
+  bool last_ = false;              // of the step's backward passes
 };
 
 }  // namespace plimsoll::parallel

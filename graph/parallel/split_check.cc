@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/base/setting.h"
+#include "graph/parallel/expert_split.h"
 
 namespace plimsoll::parallel {
 namespace {
@@ -31,6 +32,11 @@ Result<void> check_split(const Graph& graph, const Recipe& recipe, const TensorS
                  {}, "leave " + setting("tp") + " out, or train all weights");
   }
   if (divides(split)) return {};
+  if (split_experts(graph).experts > 1) {
+    return error("E120",
+                 setting("tp", std::to_string(ranks)) + ": experts are not split between ranks", {},
+                 setting("ep") + " gives each rank some of the experts");
+  }
   return error("E120",
                fmt::format("{}: so many ranks do not divide layers and heads of the network's "
                            "blocks",

@@ -92,10 +92,11 @@ int run_advise(const AdviseFlags& flags) {
   if (!idle) return report(idle.error());
   std::ranges::move(ineffective_settings("advise", *request), std::back_inserter(*idle));
   if (const int fault = report(as_strict(*idle, request->strict)); fault != 0) return fault;
-  const auto search = search_of(flags);
+  auto search = search_of(flags);
   if (!search) return report(search.error());
   std::optional<OutputFile> page;
   if (const int fault = open_page(flags.page, page, read); fault != 0) return fault;
+  search->lanes = page.has_value();
   if (shares_training(*request))
     return print_advice(advise_plans(*request, *hwdb, *search), *request, flags, page);
   for (const char* name : kOfPlans) {

@@ -143,6 +143,7 @@ std::string advise_page(const PlanAdvice& a, const std::string& model, const std
     write_plan_table(body, a);
     body.close();
     write_crossings(body, a);
+    write_lane_section(body, a.lanes);
   }
   write_advice_notes(body, a.notes);
   return to_html(

@@ -234,7 +234,7 @@ void write_time_sections(Markup& out, const Estimate& e) {
   }
   add_step_parts(out, e);
   out.close();
-  write_lane_section(out, e);
+  write_lane_section(out, e.time.lanes);
   if (e.time.kernels.empty()) return;
   open_section(out, "roofline", "Roofline",
                e.peak_flops && e.bandwidth_bytes_per_second

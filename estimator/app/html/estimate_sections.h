@@ -2,6 +2,7 @@
 // out.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "estimator/answer/estimate.h"
@@ -18,7 +19,7 @@ void write_memory_sections(Markup& out, const Estimate& e);
 // roofline.
 void write_time_sections(Markup& out, const Estimate& e);
 // Of several GPUs: a step of one of them, the stages of a pipeline, and what goes over which link.
-void write_lane_section(Markup& out, const Estimate& e);
+void write_lane_section(Markup& out, const std::optional<StepLanes>& step);
 // Layers in their modules, or these alone.
 void write_layer_section(Markup& out, const Estimate& e, bool with_layers);
 // What was assumed, diagnostics, what was recognised, and where the figures come from.

@@ -35,14 +35,17 @@ const laneCharts = (lent) => {
     };
   };
 
+  // Of an estimate, or of the first of a cluster's plans.
+  const stepOf = (result) => (result.time || result.advice[0]).step_ns;
+
   const lanes = ({ result }, width) => {
     const { gpu, axes } = result.lanes;
     const all = [["GPU", gpu], ...axes.map((l) => [`${l.axis}, ${l.ranks} GPUs`, l.spans])];
-    return chart(all, result.time.step_ns, 28 * all.length, width, "A step of one GPU and its exchanges; the tables below have the figures");
+    return chart(all, stepOf(result), 28 * all.length, width, "A step of one GPU and its exchanges; the tables below have the figures");
   };
   const stages = ({ result }, width) => {
     const all = result.lanes.stages.map((l) => [`stage ${l.stage}`, l.spans]);
-    return chart(all, result.time.step_ns, Math.max(12, Math.min(24, 480 / all.length)) * all.length, width, "The passes of each stage; the table below has the figures");
+    return chart(all, stepOf(result), Math.max(12, Math.min(24, 480 / all.length)) * all.length, width, "The passes of each stage; the table below has the figures");
   };
 
   return { lanes, stages };

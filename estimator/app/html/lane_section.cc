@@ -59,9 +59,9 @@ void add_span_table(Markup& out, const StepLanes& lanes) {
 
 }  // namespace
 
-void write_lane_section(Markup& out, const Estimate& e) {
-  if (!e.time.lanes) return;
-  const StepLanes& lanes = *e.time.lanes;
+void write_lane_section(Markup& out, const std::optional<StepLanes>& step) {
+  if (!step) return;
+  const StepLanes& lanes = *step;
   open_section(out, "lanes", "One step on several GPUs",
                "The first lane is the slowest GPU: it waits where the lane is empty. Below it are "
                "the exchanges along each axis. Passes that are alike are drawn once, as one pass "

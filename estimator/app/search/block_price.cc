@@ -219,7 +219,10 @@ void BlockPrices::note(const BlockSettings& settings, const Diagnostics& why) {
     if (ranks > 1) what += (what.empty() ? "" : " ") + setting(name, std::to_string(ranks));
   }
   if (what.empty()) what = setting("batch", std::to_string(settings.micro_batch));
-  refusals_.emplace(what, why.front().message);
+  const std::string& message = why.front().message;
+  const bool told =
+      std::ranges::any_of(refusals_, [&](const auto& r) { return r.second == message; });
+  if (!told) refusals_.emplace(what, message);
 }
 
 void BlockPrices::add(std::span<const BlockSettings> wanted, size_t threads,

@@ -99,7 +99,7 @@ class BlockPrices {
   bool ends_share_ = false;  // weights
   std::map<Split, BlockPrice> twice_;
   std::map<BlockSettings, NetworkPrice> known_;
-  std::map<std::string, std::string> refusals_;  // messages, by settings
+  std::map<std::string, std::string> refusals_;  // messages, each by the first settings it is of
 };
 
 }  // namespace plimsoll

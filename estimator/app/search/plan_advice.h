@@ -9,6 +9,7 @@
 
 #include "estimator/answer/answer_notes.h"
 #include "estimator/memory/verdict.h"
+#include "estimator/time/step_lanes.h"
 #include "graph/json/fields.h"
 
 namespace plimsoll {
@@ -122,6 +123,7 @@ struct PlanAdvice {
   PlanCounts counts{};
   std::vector<Crossing> crossings{};  // of the first plan
   std::string reason{};               // why it is the first
+  std::optional<StepLanes> lanes{};   // of the first plan, where they are asked for
   std::optional<NearestFit> nearest{};
   std::map<std::string, std::string> refusals{};
   AnswerNotes notes{};  // of the first plan
@@ -142,6 +144,9 @@ inline void describe(Fields& f, PlanAdvice& a) {
   f("plans", a.counts, "how many there were");
   f("crossings", a.crossings, "of the first plan: which links its axes cross");
   f("reason", a.reason, {.meaning = "why the first plan is the best", .settings = true});
+  f("lanes", a.lanes,
+    {.meaning = "of the first plan: what runs when on a GPU, along each axis and in each stage",
+     .absent_where = !a.lanes});
   f("nearest", a.nearest, "where no plan fits: what is missing, and what would do");
   f("refusals", a.refusals, "why the model cannot be split so, by settings");
 }

@@ -8,6 +8,7 @@
 #include "estimator/app/search/nearest_fit.h"
 #include "estimator/app/search/priced_plans.h"
 #include "estimator/app/search/unbeaten.h"
+#include "estimator/estimator.h"
 #include "estimator/model/model_source.h"
 #include "estimator/request/find_platform.h"
 #include "graph/base/setting.h"
@@ -111,6 +112,13 @@ std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan
                     percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
 }
 
+// What runs when; nothing where one GPU tells no other anything.
+std::optional<StepLanes> lanes_of(Request request, const Hwdb& hwdb) {
+  request.detail = true;
+  const auto e = estimate(request, hwdb);
+  return e ? e->time.lanes : std::nullopt;
+}
+
 // How long the whole run takes, and what that costs on so many GPUs.
 void add_run(PricedPlan& plan, const PlanSearchOptions& options, int64_t gpus) {
   constexpr double kHour = 3.6e12, kMost = 9e18;
@@ -157,6 +165,7 @@ Result<PlanAdvice> advise_plans(const Request& request, const Hwdb& hwdb,
   advice.sample_unit = best.front().sample_unit;
   advice.crossings = crossings_of(with_plan(request, best.front().plan), platform);
   if (!none) advice.reason = reason_of(best.front(), all);
+  if (options.lanes) advice.lanes = lanes_of(with_plan(request, best.front().plan), hwdb);
   advice.notes = std::move(best.front().notes);
   std::erase_if(advice.notes.assumed, [](const Assumption& a) { return a.setting == "batch"; });
   for (EstimatedPlan& plan : best) {

@@ -22,6 +22,7 @@ struct PlanSearchOptions {
   std::optional<int64_t> global_batch{};
   std::optional<double> tokens{};  // of a run, where the model counts tokens
   std::optional<double> price{};   // of an hour of a GPU
+  bool lanes = false;              // of the first plan: an estimate more
   size_t threads = 1;
 };
 

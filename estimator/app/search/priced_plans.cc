@@ -16,11 +16,12 @@ namespace {
 // How far what blocks add up to may be from what a plan is estimated to need.
 constexpr double kDoubt = 1.15;
 
-// So much faster and smaller than another plan's outline an estimate has to be to beat that plan.
+// So much faster and smaller than another plan's outline an estimate has to be to beat that plan,
+// where no plan like it has been estimated.
 constexpr double kClearly = .9;
 
 // How many are estimated before those that are beaten are left out again: the same on all machines.
-constexpr size_t kAtOnce = 8;
+constexpr size_t kAtOnce = 4;
 // Schedules of one plan: the fastest may need too much memory.
 constexpr size_t kOfASchedule = 2;
 
@@ -57,6 +58,10 @@ bool is_close(const PlanOutline& outline, const Platform& platform) {
   return static_cast<double>(outline.bytes) <= kDoubt * static_cast<double>(platform.usable_bytes);
 }
 
+double seconds_of(const EstimatedPlan& plan) {
+  return static_cast<double>(plan.priced.step_ns) * 1e-9;
+}
+
 // GPipe takes as long as 1F1B and holds as much or more: it is estimated where it is asked for.
 bool holds_more(const ClusterPlan& plan, const Request& request) {
   return plan.stages > 1 && plan.schedule == Schedule::kForwardFirst && !request.parallel.schedule;
@@ -65,18 +70,22 @@ bool holds_more(const ClusterPlan& plan, const Request& request) {
 }  // namespace
 
 bool PricedPlans::is_promising(const Compared& compared) const {
-  return !compared.estimated && !holds_more(compared.plan, request_) &&
-         is_close(compared.outline, platform_) && !is_beaten(compared);
+  return !compared.estimated && !holds_more(compared.plan, request_) && may_fit(compared) &&
+         !is_beaten(compared);
+}
+
+bool PricedPlans::may_fit(const Compared& compared) const {
+  return compared.corrected ? compared.likely.bytes <= platform_.usable_bytes
+                            : is_close(compared.outline, platform_);
 }
 
 // Whether a plan that fits is both faster and smaller.
 bool PricedPlans::is_beaten(const Compared& compared) const {
-  const PlanOutline& outline = compared.outline;
+  const PlanOutline& likely = compared.likely;
+  const double share = compared.corrected ? 1 : kClearly;
   return std::ranges::any_of(estimated_, [&](const EstimatedPlan& e) {
-    return e.priced.verdict == Verdict::kFits &&
-           static_cast<double>(e.priced.step_ns) * 1e-9 <= kClearly * outline.seconds &&
-           static_cast<double>(e.priced.device_bytes) <=
-               kClearly * static_cast<double>(outline.bytes);
+    return e.priced.verdict == Verdict::kFits && seconds_of(e) <= share * likely.seconds &&
+           static_cast<double>(e.priced.device_bytes) <= share * static_cast<double>(likely.bytes);
   });
 }
 
@@ -134,11 +143,24 @@ void PricedPlans::leave_out(std::span<const ClusterPlan> plans) {
 void PricedPlans::compare() {
   for (const ClusterPlan& plan : kept_) {
     const NetworkPrice* price = prices_.find(plan.block);
-    if (price) compared_.push_back({plan, outline_of(plan, *price, platform_)});
+    if (price) {
+      const PlanOutline outline = outline_of(plan, *price, platform_);
+      compared_.push_back({plan, outline, outline});
+    }
     if (!price || !is_close(compared_.back().outline, platform_)) ++counts_.too_large;
   }
   counts_.compared = static_cast<int64_t>(kept_.size());
-  std::ranges::stable_sort(compared_, {}, [](const Compared& c) { return c.outline.seconds; });
+  std::ranges::stable_sort(compared_, {}, [](const Compared& c) { return c.likely.seconds; });
+}
+
+// By what was estimated so far.
+void PricedPlans::correct() {
+  for (Compared& c : compared_) {
+    const auto likely = deviations_.corrected(c.plan, c.outline);
+    c.corrected = likely.has_value();
+    if (likely) c.likely = *likely;
+  }
+  std::ranges::stable_sort(compared_, {}, [](const Compared& c) { return c.likely.seconds; });
 }
 
 // The next few of those that look fastest.
@@ -165,7 +187,7 @@ std::vector<size_t> PricedPlans::fastest(const PlanEffort& effort) const {
 std::vector<size_t> PricedPlans::pareto(size_t most) const {
   std::vector<MemoryAndPace> points;
   for (const Compared& c : compared_)
-    points.push_back({c.outline.bytes, 1 / c.outline.seconds, is_promising(c)});
+    points.push_back({c.likely.bytes, 1 / c.likely.seconds, is_promising(c)});
   const std::vector<char> leads = pareto_front(points);
   std::vector<size_t> chosen;
   for (size_t i = 0; i < compared_.size() && chosen.size() < most; ++i) {
@@ -179,7 +201,7 @@ std::vector<size_t> PricedPlans::smallest(size_t most) const {
   for (size_t i = 0; i < compared_.size(); ++i) {
     if (!compared_[i].estimated && !holds_more(compared_[i].plan, request_)) order.push_back(i);
   }
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return compared_[i].outline.bytes; });
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return compared_[i].likely.bytes; });
   order.resize(std::min(order.size(), most));
   return order;
 }
@@ -192,13 +214,18 @@ void PricedPlans::estimate_all(std::vector<size_t> chosen, size_t threads) {
       return estimated(request_, compared_[chosen[unit]].plan, hwdb_, *models);
     };
   };
+  size_t done = 0;
   const std::function<bool(std::optional<EstimatedPlan>)> use =
       [&](std::optional<EstimatedPlan> plan) {
-        if (plan) estimated_.push_back(std::move(*plan));
+        Compared& of = compared_[chosen[done++]];
+        of.estimated = true;
+        if (!plan) return true;
+        deviations_.note(of.plan, of.outline, plan->priced.device_bytes, seconds_of(*plan));
+        estimated_.push_back(std::move(*plan));
         return true;
       };
   work_in_order<std::optional<EstimatedPlan>>(chosen.size(), threads, make_worker, use);
-  for (const size_t i : chosen) compared_[i].estimated = true;
+  correct();
   counts_.estimated = static_cast<int64_t>(estimated_.size());
 }
 

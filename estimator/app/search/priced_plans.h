@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/app/search/block_price.h"
+#include "estimator/app/search/deviations.h"
 #include "estimator/app/search/plan_advice.h"
 #include "estimator/app/search/plan_outline.h"
 
@@ -21,9 +22,9 @@ struct EstimatedPlan {
 
 // What a search costs at most.
 struct PlanEffort {
-  size_t fastest = 32;   // plans estimated of those that look fastest
+  size_t fastest = 24;   // plans estimated of those that look fastest
   size_t of_a_mesh = 4;  // ... of one mesh
-  size_t smallest = 12;  // plans estimated of those that look smallest
+  size_t smallest = 8;   // plans estimated of those that look smallest
 };
 
 class PricedPlans {
@@ -48,6 +49,8 @@ class PricedPlans {
   struct Compared {
     ClusterPlan plan;
     PlanOutline outline;
+    PlanOutline likely;      // as estimates of plans like it correct the outline
+    bool corrected = false;  // there are such
     bool estimated = false;
   };
 
@@ -59,6 +62,8 @@ class PricedPlans {
   std::vector<size_t> pareto(size_t most) const;
   std::vector<size_t> smallest(size_t most) const;
   void estimate_all(std::vector<size_t> chosen, size_t threads);
+  void correct();
+  bool may_fit(const Compared& compared) const;
   bool is_promising(const Compared& compared) const;
   bool is_beaten(const Compared& compared) const;
 
@@ -69,8 +74,9 @@ class PricedPlans {
   PlanCounts counts_;
   size_t tried_ = 0;  // plans, of which some were refused
   std::optional<Least> least_;
-  std::vector<ClusterPlan> kept_;  // that a card may hold
-  std::vector<Compared> compared_;
+  std::vector<ClusterPlan> kept_;   // that a card may hold
+  std::vector<Compared> compared_;  // the fastest first, as far as is known
+  Deviations deviations_;
   std::vector<EstimatedPlan> estimated_;
 };
 

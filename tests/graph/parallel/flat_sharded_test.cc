@@ -35,6 +35,31 @@ TEST_CASE("flat sharded: two units are whole in backward, beside what is in none
   CHECK(whole.count(CollectiveKind::kAllGather) == 4);
 }
 
+// _all_reduce_stream of _reduce_grad(), _runtime_utils.py.
+TEST_CASE("flat sharded: replicas sum beside the backward pass, blocks are gathered ahead") {
+  Recipe recipe = fsdp1();
+  recipe.parallel.mesh.extent(Axis::kData) = 2;
+  const test::ParallelStep s(recipe);
+  int64_t gathers = 0, gathers_awaited = 0, sums = 0, sums_awaited = 0;
+  std::vector<int64_t> ahead;  // gathers that a product of the forward pass runs beside
+  for (const Event& e : s.step.events) {
+    const bool issues = e.kind == Event::Kind::kIssue;
+    if (issues || e.kind == Event::Kind::kAwait) {
+      const Collective& c = s.step.collectives[e.id];
+      if (c.kind == CollectiveKind::kAllGather) ++(issues ? gathers : gathers_awaited);
+      if (c.axis == Axis::kData) ++(issues ? sums : sums_awaited);
+    }
+    const bool product =
+        e.kind == Event::Kind::kLaunch && s.step.kernels[e.id].kernel_class == KernelClass::kGemm;
+    if (!product) continue;
+    if (e.phase == Phase::kForward) ahead.push_back(gathers - gathers_awaited);
+    if (e.phase == Phase::kBackward) CHECK(sums_awaited == 0);
+  }
+  CHECK(ahead == std::vector<int64_t>{1, 1, 1, 1, 0, 0, 0});
+  CHECK(sums == 4);
+  CHECK(sums_awaited == 4);
+}
+
 TEST_CASE("flat sharded: arrays that two streams use are free one later") {
   const test::ParallelStep s(fsdp1());
   for (const Buffer& b : s.step.buffers) {

@@ -168,6 +168,50 @@ TEST_CASE("sharded: replicas sum their parts along their own axis") {
   CHECK(s.resident(Role::kParameter) == kAll / kRanks);
 }
 
+namespace {
+
+// How many collectives of a kind, along an axis, had begun and had been waited for at each product.
+struct Told {
+  int64_t begun = 0, awaited = 0;
+  bool operator==(const Told&) const = default;
+};
+std::vector<Told> told_at_products(const Step& step, Phase phase, CollectiveKind kind, Axis axis) {
+  std::vector<Told> at;
+  Told told;
+  for (const Event& e : step.events) {
+    const bool tells = e.kind == Event::Kind::kIssue || e.kind == Event::Kind::kAwait;
+    if (tells && step.collectives[e.id].kind == kind && step.collectives[e.id].axis == axis)
+      ++(e.kind == Event::Kind::kIssue ? told.begun : told.awaited);
+    if (e.kind == Event::Kind::kLaunch && e.phase == phase &&
+        step.kernels[e.id].kernel_class == KernelClass::kGemm)
+      at.push_back(told);
+  }
+  return at;
+}
+
+}  // namespace
+
+// all_reduce_stream of foreach_reduce(), _fsdp_collectives.py.
+TEST_CASE("sharded: replicas sum beside the backward pass, which waits for none of it") {
+  const Sharding s(sharded(Sharded::kWeights, 2));
+  const auto told =
+      told_at_products(s.step, Phase::kBackward, CollectiveKind::kAllReduce, Axis::kData);
+  CHECK(told.back() == Told{.begun = 1, .awaited = 0});
+  const auto sums =
+      std::ranges::count(s.step.collectives, CollectiveKind::kAllReduce, &Collective::kind);
+  CHECK(sums == 4);
+}
+
+TEST_CASE("sharded: a forward pass gathers the next block beside the one that runs") {
+  const Sharding s(sharded(Sharded::kWeights));
+  const auto told =
+      told_at_products(s.step, Phase::kForward, CollectiveKind::kAllGather, Axis::kShard);
+  REQUIRE(told.size() == 7);
+  CHECK(told[0] == Told{.begun = 3, .awaited = 2});  // the head's weights, and the first block's
+  CHECK(told[2] == Told{.begun = 4, .awaited = 3});
+  CHECK(told[4] == Told{.begun = 4, .awaited = 4});
+}
+
 TEST_CASE("sharded: passes that accumulate add to the part that is there") {
   Recipe recipe = sharded(Sharded::kWeights);
   recipe.accumulate = 3;

@@ -38,4 +38,15 @@ TEST_CASE("split check: adapters are whole on each rank, and refused") {
   CHECK(refusal(4, FinetuneKind::kLora).find("adapters") != std::string::npos);
 }
 
+TEST_CASE("split check: experts are not split, and shared by another axis") {
+  Request request = test::request("hf:mistralai/Mixtral-8x7B-v0.1", "h100-sxm-80gb", 1);
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 2;
+  const auto answered = estimate_once(request, test::hwdb());
+  REQUIRE(!answered);
+  CHECK(answered.error().front().code == "E120");
+  CHECK(answered.error().front().message.find("experts") != std::string::npos);
+  CHECK(answered.error().front().help.find(setting("ep")) != std::string::npos);
+}
+
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/app/html/advise_page.h"
 #include "estimator/app/report/human.h"
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/cluster_plan.h"
@@ -53,6 +54,16 @@ TEST_CASE("plan search: plans that fit, the fastest first, none beaten on both")
     const Estimate e = test::answer(advice.notes.request);
     CHECK(e.memory.device_bytes == advice.plans.front().device_bytes);
     CHECK(e.time.step_ns == advice.plans.front().step_ns);
+  }
+  SUBCASE("lanes of the first are told where they are asked for") {
+    CHECK(!advice.lanes);
+    const auto with = advise_plans(on_two(), test::hwdb(), {.lanes = true});
+    REQUIRE(with);
+    REQUIRE(with->lanes);
+    CHECK(!with->lanes->gpu.empty());
+    CHECK(with->lanes->axes.size() == advice.crossings.size());
+    CHECK(advise_page(*with, "m", "c").find("data-chart=\"lanes\"") != std::string::npos);
+    CHECK(advise_page(advice, "m", "c").find("data-chart=\"lanes\"") == std::string::npos);
   }
   SUBCASE("as many threads as wanted find the same") {
     const auto again = advise_plans(on_two(), test::hwdb(), {.global_batch = {}, .threads = 2});
