@@ -56,8 +56,11 @@ void FlatTraining::before_unit(size_t unit, Pass pass) {
     gather(*group);
     end_gathering(*group);
   }
-  if (pass != Pass::kBackward || unit == 0) return;
-  for (Group* ahead : groups_of(unit - 1)) gather(*ahead);
+  if (pass == Pass::kForward && after(unit) < around()) {
+    for (Group* ahead : groups_of(after(unit))) begin_gathering(*ahead);
+  } else if (pass == Pass::kBackward && unit > 0) {
+    for (Group* ahead : groups_of(unit - 1)) gather(*ahead);
+  }
 }
 
 void FlatTraining::after_unit(size_t unit, Pass pass) {
@@ -68,6 +71,16 @@ void FlatTraining::after_unit(size_t unit, Pass pass) {
       unbind(*group);
     }
   }
+}
+
+// Unless that has begun, or the array is there. In a forward pass the host runs ahead of its device
+// until two arrays are there (_unshard(), limit_all_gathers): one is gathered beside the unit
+// before, and has memory where the host comes to its own.
+void FlatTraining::begin_gathering(Group& group) {
+  if (group.bound || !group.gathering.empty() || group.weights.empty()) return;
+  const Dim bytes = plimsoll::bytes(group.dtype, group.whole);
+  for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, bytes, kNoBuffer))
+    group.gathering.push_back(m_.issue(std::move(one)));
 }
 
 // The array is the first weight's memory; the others are windows on it.
@@ -84,9 +97,7 @@ void FlatTraining::gather(Group& group) {
     m_.bind(weight, first ? bytes : Dim(0), Stream::kGather);
   }
   m_.free_late(group.weights.front());
-  const BufferId buffer = group.weights.front().storage()->id();
-  for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, bytes, buffer))
-    group.gathering.push_back(m_.issue(std::move(one)));
+  begin_gathering(group);
   group.bound = true;
 }
 

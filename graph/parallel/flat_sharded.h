@@ -54,6 +54,7 @@ class FlatTraining : public UnitObserver {
   std::array<Group*, 2> groups_of(size_t unit) {
     return {&groups_[unit], &groups_[unit + groups_.size() / 2]};
   }
+  void begin_gathering(Group& group);
   void gather(Group& group);
   void end_gathering(Group& group);
   void unbind(Group& group);

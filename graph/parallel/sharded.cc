@@ -77,16 +77,18 @@ void ShardedTraining::before_unit(size_t unit, Pass pass) {
     Value buffer = std::exchange(group.buffer, {});
     if (pass == Pass::kForward) last_buffer_ = std::move(buffer);
   }
-  if (pass == Pass::kBackward) {
-    if (unit > 0) gather_ahead(unit - 1);
-  } else if (plan_.mesh.extent(Axis::kExpert) > 1) {
-    const size_t next = unit == around() ? 0 : unit + 1;
-    if (next < around()) gather_ahead(next);
+  if (pass == Pass::kForward) {
+    if (const size_t next = after(unit); next < around()) gather_ahead(next);
+  } else if (unit > 0) {
+    for (Group& group : groups_of(unit - 1)) gather(group);
   }
 }
 
+// In a forward pass: what is asked for has memory at once, what the host runs ahead to where it
+// comes to the unit.
 void ShardedTraining::gather_ahead(size_t unit) {
-  for (Group& group : groups_of(unit)) gather(group);
+  const bool asked = plan_.mesh.extent(Axis::kExpert) > 1;
+  for (Group& group : groups_of(unit)) asked ? gather(group) : begin_gathering(group);
 }
 
 // What goes forward last is summed first.
@@ -104,23 +106,27 @@ void ShardedTraining::after_unit(size_t unit, Pass pass) {
   for (size_t i = groups.size(); i-- > 0;) waited = scatter_gradients(groups[i], waited) || waited;
 }
 
-// Unless that has begun, or the unit is there. A rank that has nobody to ask copies its own.
+// Unless that has begun, or the unit is there.
+void ShardedTraining::begin_gathering(Group& group) {
+  if (group.bound || !group.gathering.empty() || group.weights.empty()) return;
+  const BufferId buffer = group.buffer.defined() ? group.buffer.storage()->id() : kNoBuffer;
+  for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, group.bytes, buffer))
+    group.gathering.push_back(m_.issue(std::move(one)));
+}
+
+// A rank that has nobody to ask copies its own.
 void ShardedTraining::gather(Group& group) {
-  if (group.bound || group.ahead || group.weights.empty()) return;
-  group.ahead = true;
-  if (group.holders.ranks() == 1) return;
+  const bool asks = group.holders.ranks() > 1 && !group.weights.empty();
+  if (group.bound || group.buffer.defined() || !asks) return;
   Value cast;
   if (group.cast != Dim(0)) cast = m_.allocate_in(Stream::kGather, DType::kInt8, {group.cast});
   group.buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
   cast = {};
-  for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, group.bytes,
-                                                 group.buffer.storage()->id()))
-    group.gathering.push_back(m_.issue(std::move(one)));
+  begin_gathering(group);
 }
 
 void ShardedTraining::end_gathering(Group& group) {
   for (const uint32_t collective : std::exchange(group.gathering, {})) m_.await(collective);
-  group.ahead = false;
 }
 
 // What was not cut along its first dimension comes in another order, and is put together from a

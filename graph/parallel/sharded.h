@@ -8,11 +8,11 @@
 // _fsdp_collectives.py, 2.9, with groups of a unit as 2.15 has them): a unit is gathered in a
 // buffer of the gathering stream, and what operators read is copied out of it; forward, that buffer
 // stays until the next unit's is there; backward, the next unit is gathered ahead; the weights that
-// no unit has for itself stay from forward on. Where experts are shared, forward passes gather the
-// next unit ahead too, as torchtitan has it (torchtitan/distributed/fsdp.py,
-// set_modules_to_forward_prefetch()). Where weights are whole they are gathered in place behind the
-// update. In a forward pass a unit is waited for where its gathering begins: how far a host runs
-// ahead of its device, which begins it earlier, is not in a step.
+// no unit has for itself stay from forward on. Where weights are whole they are gathered in place
+// behind the update. In a forward pass the host runs ahead of its device: a unit's gathering begins
+// with the unit before (FSDPParamGroup.wait_for_unshard(), implicit prefetching); where experts are
+// shared it is asked for then, as torchtitan has it (torchtitan/distributed/fsdp.py,
+// set_modules_to_forward_prefetch()), and has memory from then on.
 #pragma once
 
 #include <map>
@@ -53,8 +53,7 @@ class ShardedTraining : public UnitObserver {
     Dim bytes = 0;  // of all devices' parts, as they are gathered
     Dim cast = 0;   // of this device's part, where it is cast to be gathered
     bool bound = false;
-    bool ahead = false;                 // gathering has begun
-    std::vector<uint32_t> gathering{};  // ... and these are not awaited
+    std::vector<uint32_t> gathering{};  // has begun, and is not awaited
     eager::Value buffer{};              // ... to it
   };
 
@@ -66,6 +65,7 @@ class ShardedTraining : public UnitObserver {
   // As they are gathered: of the first device, whose part all are padded to, and of all.
   Dim bytes_of_first(const Group& group, const eager::Value& whole) const;
   Dim bytes_of_parts(const Group& group, const eager::Value& whole) const;
+  void begin_gathering(Group& group);
   void gather(Group& group);
   void gather_ahead(size_t unit);
   void end_gathering(Group& group);

@@ -27,6 +27,9 @@ class UnitObserver : public eager::Observer {
   virtual void before_unit(size_t unit, Pass pass) = 0;
   virtual void after_unit(size_t unit, Pass pass) = 0;
   size_t around() const { return around_; }
+  // What a forward pass comes to next; around() behind the last. What is around the units comes
+  // before the first of them.
+  size_t after(size_t unit) const { return unit == around_ ? 0 : unit + 1; }
 
  private:
   std::optional<size_t> unit_of(NodeId node) const;
