@@ -6,17 +6,22 @@
 
 #include "graph/ir/weight_role.h"
 #include "graph/parallel/axis_word.h"
+#include "graph/parallel/holders.h"
 #include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 namespace {
 
-// A weight whose first dimension the ranks do not divide.
+// A weight that the ranks which have it do not divide where it is cut.
 bool has_uneven_part(const CompiledModel& model, const ParallelPlan& plan) {
   const auto placed = parallel::place_weights(model.graph, model.weight_roles, plan);
   return std::ranges::any_of(placed.kept, [&](const auto& weight) {
-    const auto extent = model.graph.tensors[weight.first].shape->front().evaluate(model.binding);
-    return extent && *extent % plan.mesh.shards() != 0;
+    const auto part = parallel::placement_of(placed.computed, weight.first);
+    const parallel::Holders holders(plan, part);
+    const Shape& whole = *model.graph.tensors[weight.first].shape;
+    const Shape shape = part ? part_of(whole, *part, plan.mesh) : whole;
+    const auto extent = shape[holders.cut(shape).dimension].evaluate(model.binding);
+    return extent && *extent % holders.ranks() != 0;
   });
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "estimator/request/platform.h"
 #include "estimator/request/request.h"
@@ -39,17 +42,47 @@ int64_t handle_bytes(const ContextRow& row, const Graph& graph) {
   return row.per_convolution.value * std::min<int64_t>(groups, int64_t{1} << 20);
 }
 
-// What NCCL holds outside the allocator for one all-reduce among the GPUs of a step: for each
-// channel and each peer that sends, a buffer for each protocol (nccl/src/include/device.h: LL 512
-// KiB, LL128 4800 KiB, simple 4 MiB). Rings have one such peer, the chains within a machine two;
-// NVIDIA/nccl#986: "linearly tied to the number of channels", "2 connections regardless of scale".
-Context collective_buffers(const Platform& platform, bool takes_any) {
+// What NCCL holds outside the allocator for a communicator: for each channel and each peer that
+// sends, a buffer for each protocol (nccl/src/include/device.h: LL 512 KiB, LL128 4800 KiB, simple
+// 4 MiB). Rings have one such peer, the chains within a machine two; NVIDIA/nccl#986: "linearly
+// tied to the number of channels", "2 connections regardless of scale".
+Context communicator(const Link& link) {
   constexpr int64_t kConnection = 524288 + 4915200 + 4194304;
+  const int64_t ring = kConnection * link.channels;
+  return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
+}
+
+// Groups of ranks that the step's collectives name: process groups have a communicator each
+// (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp), which share no buffers unless they are split
+// with splitShare (nccl/src/include/nccl.h.in). Of those no two ranks of which are in one machine,
+// false.
+std::vector<bool> groups_within(const CompiledModel& model, int64_t per_node) {
+  std::set<std::pair<Axis, bool>> named;
+  for (const Collective& one : model.step.collectives) named.emplace(one.axis, one.joined);
+  std::vector<bool> within;
+  for (const auto& [axis, joined] : named) {
+    const Mesh& whole = model.recipe.parallel.mesh;
+    const Mesh mesh = joined ? whole.joined(axis) : whole;
+    if (mesh.extent(axis) > 1) within.push_back(mesh.stride(axis) < per_node);
+  }
+  return within;
+}
+
+// A program that names no group has one all the same, of all GPUs.
+Context collective_buffers(const CompiledModel& model, const Platform& platform, bool takes_any) {
   const std::optional<Link>& link = platform.link ? platform.link : platform.network;
   const bool collective = link && platform.gpu_count > 1 && !platform.one_process() && takes_any;
   if (!collective) return {};
-  const int64_t ring = kConnection * link->channels;
-  return {.bytes = 2 * ring, .low = ring, .high = 4 * ring};  // trees and others beside the ring
+  std::vector<bool> groups = groups_within(model, platform.gpu_count / platform.nodes);
+  if (groups.empty()) groups.push_back(true);
+  Context sum;
+  for (const bool within : groups) {
+    const Context one = communicator(within || !platform.network ? *link : *platform.network);
+    sum.bytes += one.bytes;
+    sum.low += one.low;
+    sum.high += one.high;
+  }
+  return sum;
 }
 
 // What a context took of this very card in place of the driver's part; 0 where no machine file
@@ -71,7 +104,7 @@ Context context_on_card(const CompiledModel& model, const BoundStep& bound,
     stacks += measured - driver_bytes(row, platform.device);
   const Bytes training = uses_cudnn(model.graph, bound) ? row.with_cudnn : row.plain;
   const int64_t bytes = stacks + (forward ? row.inference.value_or(training) : training).value;
-  const Context buffers = collective_buffers(platform, process.collective_buffers);
+  const Context buffers = collective_buffers(model, platform, process.collective_buffers);
   return {bytes + buffers.bytes, stacks + row.low.value + buffers.low,
           stacks + row.high.value + buffers.high};
 }

@@ -67,25 +67,17 @@ void set_sharding(const ParallelRequest& request, ParallelPlan& plan) {
   plan.keeps_gathered = request.fsdp && request.zero == static_cast<int64_t>(Sharded::kGradients);
 }
 
-// Of experts each rank has its own: units that FSDP, or stages 2 and 3 of ZeRO, share among all
-// ranks can do without them where no other rank has the same ones; Megatron-LM's optimizer shares
-// either among those that do.
-Result<void> check_experts(const ParallelRequest& request, const ParallelPlan& plan) {
+// DeepSpeed has no stage 3 of layers of experts that ranks share: "MoE not supported with Stage 3"
+// (deepspeed/runtime/engine.py, _configure_zero_optimizer()).
+Result<void> check_experts(const ParallelPlan& plan) {
   const int64_t experts = plan.mesh.extent(Axis::kExpert);
-  const int64_t alike = plan.mesh.extent(Axis::kContext) * plan.mesh.extent(Axis::kShard) *
-                        plan.mesh.extent(Axis::kData);
-  if (experts == 1 || !request.shards() || alike == 1 || buffers_gradients(plan)) return {};
-  return error(
-      "E120",
-      fmt::format("{} and {}: {} ranks have the same experts, which are not sharded with "
-                  "what all ranks have",
-                  setting("ep", std::to_string(experts)),
-                  request.fsdp ? setting("fsdp") : setting("zero", std::to_string(*request.zero)),
-                  alike),
-      {},
-      fmt::format("nearest that work: {}, or {} with {}",
-                  setting("ep", std::to_string(experts * alike)), setting("zero", "1"),
-                  setting("gradient-buffer", "as-ready")));
+  const bool parts = plan.sharded == Sharded::kWeights && plan.sharded_by == ShardedBy::kZero;
+  if (experts == 1 || !parts) return {};
+  return error("E120",
+               fmt::format("{} and {}: DeepSpeed's stage 3 does not support expert parallelism",
+                           setting("ep", std::to_string(experts)), setting("zero", "3")),
+               {},
+               fmt::format("nearest that work: {} or {}", setting("fsdp"), setting("zero", "2")));
 }
 
 }  // namespace
@@ -130,7 +122,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   if (request.shards() && !is_given(Axis::kShard))
     std::swap(plan.mesh.extent(Axis::kShard), plan.mesh.extent(Axis::kData));
   set_sharding(request, plan);
-  TRY(check_experts(request, plan));
+  TRY(check_experts(plan));
   return plan;
 }
 

@@ -182,7 +182,7 @@ class RingBackward {
     dv_ = fill(m_, DType::kFloat32, n_.saved(2).sizes());
     Value k = contiguous(m_, n_.saved(1).detached()), v = contiguous(m_, n_.saved(2).detached());
     Rotation keys(m_, m_.recipe().parallel.context_by), gradients(m_, ContextBy::kRing);
-    Value sent, passed_on;
+    Value sent;
     for (int64_t i = 0; i < ranks; ++i) {
       if (i > 0) {
         const Value& next = keys.next();
@@ -194,8 +194,8 @@ class RingBackward {
         keys.send(sent);
       }
       turn(turn_of(i, rank, options_.causal), k, v, i > 0 ? &gradients : nullptr);
-      passed_on = joined(m_, dk_, dv_);
-      gradients.send(passed_on);
+      passed_on_ = joined(m_, dk_, dv_);
+      gradients.send(passed_on_);
       add_queries(turn_of(i, rank, options_.causal));
     }
     return results(gradients);
@@ -208,17 +208,22 @@ class RingBackward {
     const Value values = t.half_keys ? first_half(m_, v) : v;
     Value row_sums;
     if (t.half_queries) row_sums = contiguous(m_, second_half(m_, unsqueeze(m_, n_.saved(4), 3)));
+    operands_ = {keys, values, row_sums};  // names that hold them until the next turn has its own
     AttentionOptions options = options_;
     options.causal = t.causal;
-    more_dq_ = attention_result(m_, q, q, form_);
-    more_dk_ = attention_result(m_, keys, keys, form_);
-    more_dv_ = attention_result(m_, values, values, form_);
+    const Value dq = attention_result(m_, q, q, form_),
+                dk = attention_result(m_, keys, keys, form_),
+                dv = attention_result(m_, values, values, form_);
     const Dim operands = q.bytes() + keys.bytes() + values.bytes();
     launch_attention(m_, Pass::kBackward, problem_of(q, keys, values, form_, options),
                      operands + Dim(2) * q.bytes(), operands, q.dtype(),
-                     {&g_, &q, &keys, &values, &row_sums}, {&more_dq_, &more_dk_, &more_dv_});
+                     {&g_, &q, &keys, &values, &row_sums}, {&dq, &dk, &dv});
+    more_dq_ = dq;
+    more_dk_ = dk;
+    more_dv_ = dv;
     if (gradients) {
       const Value& next = gradients->next();
+      passed_on_ = {};
       dk_ = window(m_, next, dk_, DType::kFloat32);
       dv_ = window(m_, next, dv_, DType::kFloat32);
     }
@@ -242,6 +247,7 @@ class RingBackward {
     Gradients out(4);
     out[0] = cast(m_, std::exchange(dq_, {}), n_.saved(0).dtype());
     const Value last = cast(m_, gradients.next(), n_.saved(1).dtype());
+    passed_on_ = {};
     out[1] = window(m_, last, n_.saved(1), last.dtype());
     out[2] = window(m_, last, n_.saved(2), last.dtype());
     return out;
@@ -252,7 +258,8 @@ class RingBackward {
   const Value& g_;
   AttentionForm form_;
   const AttentionOptions& options_;
-  Value dq_, dk_, dv_, more_dq_, more_dk_, more_dv_;
+  Value dq_, dk_, dv_, more_dq_, more_dk_, more_dv_, passed_on_;
+  std::array<Value, 3> operands_;
 };
 
 Attended all_turns(Machine& m, const AttentionOperands& o, AttentionForm form,
@@ -263,7 +270,7 @@ Attended all_turns(Machine& m, const AttentionOperands& o, AttentionForm form,
   Rotation keys(m, m.recipe().parallel.context_by);
   Merged merged(m);
   Attended one, first;
-  Value sent;
+  Value sent, keys_of_turn, values_of_turn;  // names that hold them until the next turn has its own
   for (int64_t i = 0; i < ranks; ++i) {
     if (i > 0) {
       const Value& next = keys.next();
@@ -277,8 +284,10 @@ Attended all_turns(Machine& m, const AttentionOperands& o, AttentionForm form,
     const Turn t = turn_of(i, rank, options.causal);
     AttentionOptions here = options;
     here.causal = t.causal;
-    one = attend(m, t.half_queries ? second_half(m, o.q) : o.q, t.half_keys ? first_half(m, k) : k,
-                 t.half_keys ? first_half(m, v) : v, form, here);
+    keys_of_turn = t.half_keys ? first_half(m, k) : k;
+    values_of_turn = t.half_keys ? first_half(m, v) : v;
+    one = attend(m, t.half_queries ? second_half(m, o.q) : o.q, keys_of_turn, values_of_turn, form,
+                 here);
     if (i == 0) first.random = one.random;
     merged.add(one, t.half_queries);
   }

@@ -11,17 +11,20 @@ namespace plimsoll::parallel {
 using eager::Value;
 
 FlatTraining::FlatTraining(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
-                           std::span<const Value> values)
+                           std::span<const Value> values,
+                           const std::map<TensorId, Placement>& computed)
     : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
   for (const bool apart : {false, true}) {
-    for (const Unit& unit : units) add(unit, values, apart);
-    add(around, values, apart);
+    for (const Unit& unit : units) add(unit, values, computed, apart);
+    add(around, values, computed, apart);
   }
   m_.keep_gradients();
 }
 
-void FlatTraining::add(const Unit& unit, std::span<const Value> values, bool apart) {
-  Group& group = groups_.emplace_back();
+void FlatTraining::add(const Unit& unit, std::span<const Value> values,
+                       const std::map<TensorId, Placement>& computed, bool apart) {
+  groups_.push_back({.holders = Holders(plan_, std::nullopt)});
+  Group& group = groups_.back();
   std::vector<Dim> counts;
   const auto is_flat = [&](TensorId id) {
     const Value& whole = values[id];
@@ -32,14 +35,17 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values, bool apa
                       });
   for (const TensorId id : unit.weights) {
     const Value& whole = values[id];
-    if (!is_flat(id) || (parted && whole.requires_grad()) != apart) continue;
+    const Holders holders(plan_, placement_of(computed, id));
+    const bool is_apart = holders.of_experts() || (parted && whole.requires_grad());
+    if (!is_flat(id) || is_apart != apart) continue;
+    group.holders = holders;
     group.weights.push_back(whole);
     counts.push_back(whole.count());
   }
   if (counts.empty()) return;
   group.dtype = group.weights.front().dtype();
   group.kept = eager::kept_type(m_.recipe(), group.dtype);
-  const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, plan_.mesh);
+  const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, group.holders.mesh());
   group.whole = parts.whole;
   group.part = parts.part;
   m_.resident(group.kept, {group.part}, Role::kParameter);
@@ -48,7 +54,7 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values, bool apa
 void FlatTraining::before_unit(size_t unit, Pass pass) {
   for (Group* group : groups_of(unit)) {
     gather(*group);
-    if (group->gathering) m_.await(*std::exchange(group->gathering, std::nullopt));
+    end_gathering(*group);
   }
   if (pass == Pass::kForward && after(unit) < around()) {
     for (Group* ahead : groups_of(after(unit))) begin_gathering(*ahead);
@@ -71,11 +77,10 @@ void FlatTraining::after_unit(size_t unit, Pass pass) {
 // until two arrays are there (_unshard(), limit_all_gathers): one is gathered beside the unit
 // before, and has memory where the host comes to its own.
 void FlatTraining::begin_gathering(Group& group) {
-  if (group.bound || group.gathering || group.weights.empty()) return;
-  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
-                              .axis = Axis::kShard,
-                              .bytes = plimsoll::bytes(group.dtype, group.whole),
-                              .joined = true});
+  if (group.bound || !group.gathering.empty() || group.weights.empty()) return;
+  const Dim bytes = plimsoll::bytes(group.dtype, group.whole);
+  for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, bytes, kNoBuffer))
+    group.gathering.push_back(m_.issue(std::move(one)));
 }
 
 // The array is the first weight's memory; the others are windows on it.
@@ -94,6 +99,10 @@ void FlatTraining::gather(Group& group) {
   m_.free_late(group.weights.front());
   begin_gathering(group);
   group.bound = true;
+}
+
+void FlatTraining::end_gathering(Group& group) {
+  for (const uint32_t one : std::exchange(group.gathering, {})) m_.await(one);
 }
 
 void FlatTraining::unbind(Group& group) {
@@ -159,10 +168,9 @@ Value FlatTraining::summed(const Group& group, Value whole) {
   Value sum = m_.allocate_in(Stream::kReduce, group.kept, {group.part});
   end_reduction();
   // What is sent is of the collective's own stream, which the host need not wait for.
-  reducing_ = m_.issue({.kind = CollectiveKind::kReduceScatter,
-                        .axis = Axis::kShard,
-                        .bytes = cast.bytes(),
-                        .joined = true});
+  for (Collective& one :
+       group.holders.exchanges(CollectiveKind::kReduceScatter, cast.bytes(), kNoBuffer))
+    reducing_.push_back(m_.issue(std::move(one)));
   if (plan_.mesh.extent(Axis::kData) > 1) reduced_ = sum.bytes();
   return sum;
 }
@@ -170,8 +178,7 @@ Value FlatTraining::summed(const Group& group, Value whole) {
 // Replicas sum on a stream of their own, which the step waits for behind its backward pass
 // (_runtime_utils.py, _reduce_grad() and _post_backward_final_callback(): _all_reduce_stream).
 void FlatTraining::end_reduction() {
-  if (!reducing_) return;
-  m_.await(*std::exchange(reducing_, std::nullopt));
+  for (const uint32_t one : std::exchange(reducing_, {})) m_.await(one);
   if (reduced_ != Dim(0))
     summing_.push_back(m_.issue({.axis = Axis::kData, .bytes = std::exchange(reduced_, 0)}));
 }
@@ -181,7 +188,7 @@ void FlatTraining::end_backward() {
   end_reduction();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
-    if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+    end_gathering(group);
     unbind(group);
     if (last_) give_gradients(group);
   }

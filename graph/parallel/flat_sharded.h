@@ -1,6 +1,8 @@
 // FlatTraining: a unit's weights are one array of which each device along Axis::kShard keeps a
 // part, as PyTorch's FullyShardedDataParallel has it (torch/distributed/fsdp/_runtime_utils.py,
-// _flat_param.py, 2.15, use_orig_params=True). Along Axis::kData parts are replicated.
+// _flat_param.py, 2.15, use_orig_params=True). Along Axis::kData parts are replicated. Experts that
+// ranks share are an array of their own among those that have the same ones, as llm-foundry wraps
+// them (llmfoundry/models/layers/ffn.py, set_ffn_device_mesh()).
 //
 // A unit is gathered to an array of the gathering stream, which operators read; backward, the unit
 // before is gathered too before a unit's gradients are made (BACKWARD_PRE). Gradients of its
@@ -10,10 +12,11 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "graph/parallel/holders.h"
 #include "graph/parallel/unit_observer.h"
 
 namespace plimsoll::parallel {
@@ -22,7 +25,7 @@ class FlatTraining : public UnitObserver {
  public:
   // As ShardedTraining; the parts that are kept are made here.
   FlatTraining(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
-               std::span<const eager::Value> values);
+               std::span<const eager::Value> values, const std::map<TensorId, Placement>& computed);
 
   void begin_backward(bool last) override;
   void end_backward() override;
@@ -33,23 +36,27 @@ class FlatTraining : public UnitObserver {
 
  private:
   struct Group {
+    Holders holders;
     std::vector<eager::Value> weights{};
     DType dtype = DType::kFloat32;  // as operators read it
     DType kept = DType::kFloat32;   // of the part
     Dim whole = 0, part = 0;        // of all devices' parts, and of one
     bool bound = false;
-    std::optional<uint32_t> gathering{};  // has begun
-    eager::Value joined{};                // whole gradients that wait for the last pass
-    eager::Value gradient{};              // this device's part, summed
+    std::vector<uint32_t> gathering{};  // has begun, and is not awaited
+    eager::Value joined{};              // whole gradients that wait for the last pass
+    eager::Value gradient{};            // this device's part, summed
   };
 
-  // Of a unit's weights those that are an array: all, or, where some are apart, these or the rest.
-  void add(const Unit& unit, std::span<const eager::Value> values, bool apart);
+  // Of a unit's weights those that are an array: all, or, where adapters or experts are apart,
+  // these or the rest.
+  void add(const Unit& unit, std::span<const eager::Value> values,
+           const std::map<TensorId, Placement>& computed, bool apart);
   std::array<Group*, 2> groups_of(size_t unit) {
     return {&groups_[unit], &groups_[unit + groups_.size() / 2]};
   }
   void begin_gathering(Group& group);
   void gather(Group& group);
+  void end_gathering(Group& group);
   void unbind(Group& group);
   eager::Value joined_gradients(Group& group);
   eager::Value summed(const Group& group, eager::Value whole);
@@ -60,7 +67,7 @@ class FlatTraining : public UnitObserver {
   eager::Machine& m_;
   const ParallelPlan& plan_;
   std::vector<Group> groups_;  // by unit, then by unit what is apart
-  std::optional<uint32_t> reducing_;
+  std::vector<uint32_t> reducing_;
   Dim reduced_ = 0;                // bytes of it that replicas have to sum
   std::vector<uint32_t> summing_;  // over replicas
   bool last_ = false;              // of the step's backward passes

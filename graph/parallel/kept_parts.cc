@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/parallel/holders.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll::parallel {
@@ -36,9 +37,12 @@ void add_flat(const Graph& graph, const Parts& whole, const std::vector<TensorId
   for (size_t i = 0; i < weights.size(); ++i) parts[weights[i]] = {flat.mine[i]};
 }
 
-// A unit's weights are one array, or two where adapters are apart.
+using Placed = std::map<TensorId, Placement>;
+
+// A unit's weights are one array, or two where adapters, or experts that ranks share, are apart.
 Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, const Parts& whole,
-                     const ParallelPlan& plan) {
+                     const Placed& computed, const ParallelPlan& plan) {
+  const auto holders = [&](TensorId id) { return Holders(plan, placement_of(computed, id)); };
   std::vector<Unit> units = units_below(graph, "");
   units.push_back(find_weights(graph, units));
   Parts parts;
@@ -46,13 +50,17 @@ Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, c
     std::vector<TensorId> weights;
     std::ranges::copy_if(unit.weights, std::back_inserter(weights),
                          [&](TensorId id) { return whole.contains(id); });
-    const auto adapters = std::stable_partition(weights.begin(), weights.end(), [&](TensorId id) {
+    const auto experts = std::stable_partition(
+        weights.begin(), weights.end(), [&](TensorId id) { return !holders(id).of_experts(); });
+    const auto adapters = std::stable_partition(weights.begin(), experts, [&](TensorId id) {
       return !plan.adapters_apart || roles[id] == WeightRole::kFrozen;
     });
     const bool parted = adapters != weights.begin();
-    add_flat(graph, whole, {weights.begin(), parted ? adapters : weights.end()}, 1, plan, plan.mesh,
+    add_flat(graph, whole, {weights.begin(), parted ? adapters : experts}, 1, plan, plan.mesh,
              parts);
-    if (parted) add_flat(graph, whole, {adapters, weights.end()}, 1, plan, plan.mesh, parts);
+    if (parted) add_flat(graph, whole, {adapters, experts}, 1, plan, plan.mesh, parts);
+    if (experts == weights.end()) continue;
+    add_flat(graph, whole, {experts, weights.end()}, 1, plan, holders(*experts).mesh(), parts);
   }
   return parts;
 }
@@ -60,19 +68,18 @@ Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, c
 // All that are trained are one array, parts of which begin at 4 bytes (stage_1_and_2.py,
 // nccl_start_alignment_factor); those of experts another, which fewer ranks share.
 Parts parts_of_all(const Graph& graph, const std::vector<WeightRole>& roles, const Parts& whole,
-                   const std::map<TensorId, Placement>& computed, const ParallelPlan& plan) {
+                   const Placed& computed, const ParallelPlan& plan) {
   std::vector<TensorId> weights, experts;
   for (const auto& [id, shape] : whole) {
     if (roles[id] != WeightRole::kTrained) continue;
-    const auto part = computed.find(id);
-    const bool expert = part != computed.end() && part->second.axis == Axis::kExpert;
-    (expert ? experts : weights).push_back(id);
+    const bool of_experts = Holders(plan, placement_of(computed, id)).of_experts();
+    (of_experts ? experts : weights).push_back(id);
   }
-  Mesh alike = plan.mesh;
-  alike.extent(Axis::kExpert) = 1;
   Parts parts;
   add_flat(graph, whole, weights, 2, plan, plan.mesh, parts);
-  add_flat(graph, whole, experts, 2, plan, alike, parts);
+  if (experts.empty()) return parts;
+  const Holders holders(plan, placement_of(computed, experts.front()));
+  add_flat(graph, whole, experts, 2, plan, holders.mesh(), parts);
   return parts;
 }
 
@@ -110,17 +117,19 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
     // A single number has no dimension to part, and FSDP2 refuses one.
     const bool weight = t.kind == TensorKind::kParameter && is_weight(roles[id]);
     if (!weight || !t.shape || t.shape->empty() || t.quantized) continue;
-    const auto part = computed.find(id);
-    whole[id] = part == computed.end() ? *t.shape : part_of(*t.shape, part->second, plan.mesh);
+    const auto part = placement_of(computed, id);
+    whole[id] = part ? part_of(*t.shape, *part, plan.mesh) : *t.shape;
   }
-  if (plan.sharded_by == ShardedBy::kFsdp1) return parts_of_units(graph, roles, whole, plan);
+  if (plan.sharded_by == ShardedBy::kFsdp1)
+    return parts_of_units(graph, roles, whole, computed, plan);
   if (plan.sharded_by == ShardedBy::kZero && plan.sharded < Sharded::kWeights)
     return parts_of_all(graph, roles, whole, computed, plan);
   for (auto& [id, shape] : whole) {
     if (plan.sharded_by == ShardedBy::kZero) {
       shape = {part_of(elements(shape), plan.mesh.shards())};
     } else {
-      shape = part_of(shape, kShardPart, plan.mesh);
+      const Holders holders(plan, placement_of(computed, id));
+      shape = part_of(shape, holders.cut(shape), holders.mesh());
     }
   }
   return whole;

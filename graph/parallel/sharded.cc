@@ -21,79 +21,103 @@ bool is_sharded(const Value& weight) {
 }  // namespace
 
 ShardedTraining::ShardedTraining(eager::Machine& m, const std::vector<Unit>& units,
-                                 const Unit& around, std::span<const Value> values)
+                                 const Unit& around, std::span<const Value> values,
+                                 const std::map<TensorId, Placement>& computed)
     : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
-  for (const Unit& unit : units) add(unit, values);
-  add(around, values);
-}
-
-void ShardedTraining::add(const Unit& unit, std::span<const Value> values) {
-  Group& group = groups_.emplace_back();
-  for (const TensorId id : unit.weights) {
-    const Value& whole = values[id];
-    if (!is_sharded(whole)) continue;
-    group.weights.push_back({.whole = whole, .leaf = whole.grad()});
-    group.bytes += bytes_of_parts(whole);
-    if (part(whole).dtype != whole.dtype()) group.cast += bytes_of_first(whole);
+  for (size_t i = 0; i <= units.size(); ++i) {
+    for (const bool of_experts : {false, true})
+      add(i < units.size() ? units[i] : around, values, computed, of_experts);
   }
 }
 
-TensorType ShardedTraining::part(const Value& whole) const {
-  return eager::updated_type(m_.recipe(),
-                             {whole.dtype(), part_of(whole.sizes(), kShardPart, plan_.mesh)});
+void ShardedTraining::add(const Unit& unit, std::span<const Value> values,
+                          const std::map<TensorId, Placement>& computed, bool of_experts) {
+  const Placement expert{Axis::kExpert, 0};
+  groups_.push_back({.holders = Holders(plan_, of_experts ? std::optional(expert) : std::nullopt)});
+  Group& group = groups_.back();
+  for (const TensorId id : unit.weights) {
+    const Value& whole = values[id];
+    const Holders holders(plan_, placement_of(computed, id));
+    if (!is_sharded(whole) || holders.of_experts() != of_experts) continue;
+    group.weights.push_back({.whole = whole, .leaf = whole.grad()});
+    group.bytes += bytes_of_parts(group, whole);
+    if (part(group, whole).dtype != whole.dtype()) group.cast += bytes_of_first(group, whole);
+  }
 }
 
-Dim ShardedTraining::bytes_of_first(const Value& whole) const {
-  return bytes(whole.dtype(), elements(largest_part_of(whole.sizes(), kShardPart, plan_.mesh)));
+std::span<ShardedTraining::Group> ShardedTraining::groups_of(size_t unit) {
+  return std::span(groups_).subspan(2 * unit, 2);
 }
 
-Dim ShardedTraining::bytes_of_parts(const Value& whole) const {
-  return bytes_of_first(whole) * Dim(plan_.mesh.shards());
+TensorType ShardedTraining::part(const Group& group, const Value& whole) const {
+  const Holders& holders = group.holders;
+  return eager::updated_type(
+      m_.recipe(),
+      {whole.dtype(), part_of(whole.sizes(), holders.cut(whole.sizes()), holders.mesh())});
+}
+
+Dim ShardedTraining::bytes_of_first(const Group& group, const Value& whole) const {
+  const Holders& holders = group.holders;
+  return bytes(whole.dtype(), elements(largest_part_of(whole.sizes(), holders.cut(whole.sizes()),
+                                                       holders.mesh())));
+}
+
+Dim ShardedTraining::bytes_of_parts(const Group& group, const Value& whole) const {
+  return bytes_of_first(group, whole) * Dim(group.holders.ranks());
 }
 
 void ShardedTraining::before_unit(size_t unit, Pass pass) {
-  Group& group = groups_[unit];
   if (plan_.sharded < Sharded::kWeights) return;
-  if (!group.bound && !group.weights.empty()) {
+  for (Group& group : groups_of(unit)) {
+    if (group.bound || group.weights.empty()) continue;
     gather(group);
-    m_.await(*std::exchange(group.gathering, std::nullopt));
+    end_gathering(group);
     last_buffer_ = {};
     copy_out(group);
     Value buffer = std::exchange(group.buffer, {});
     if (pass == Pass::kForward) last_buffer_ = std::move(buffer);
   }
   if (pass == Pass::kForward) {
-    if (const size_t next = after(unit); next < around()) begin_gathering(groups_[next]);
+    if (const size_t next = after(unit); next < around()) gather_ahead(next);
   } else if (unit > 0) {
-    gather(groups_[unit - 1]);
+    for (Group& group : groups_of(unit - 1)) gather(group);
   }
 }
 
+// In a forward pass: what is asked for has memory at once, what the host runs ahead to where it
+// comes to the unit.
+void ShardedTraining::gather_ahead(size_t unit) {
+  const bool asked = plan_.mesh.extent(Axis::kExpert) > 1;
+  for (Group& group : groups_of(unit)) asked ? gather(group) : begin_gathering(group);
+}
+
+// What goes forward last is summed first.
 void ShardedTraining::after_unit(size_t unit, Pass pass) {
-  Group& group = groups_[unit];
+  const std::span<Group> groups = groups_of(unit);
   if (pass == Pass::kForward) {
     if (unit == around()) {
       last_buffer_ = {};
     } else if (!plan_.keeps_gathered) {
-      unbind(group);
+      for (Group& group : groups) unbind(group);
     }
     return;
   }
-  scatter_gradients(group);
+  bool waited = false;
+  for (size_t i = groups.size(); i-- > 0;) waited = scatter_gradients(groups[i], waited) || waited;
 }
 
-// Unless that has begun, or the unit is there. What is gathered ahead in a forward pass has memory
-// where the host comes to the unit.
+// Unless that has begun, or the unit is there.
 void ShardedTraining::begin_gathering(Group& group) {
-  if (group.bound || group.gathering || group.weights.empty()) return;
-  group.gathering = m_.issue({.kind = CollectiveKind::kAllGather,
-                              .axis = Axis::kShard,
-                              .bytes = group.bytes,
-                              .joined = true});
+  if (group.bound || !group.gathering.empty() || group.weights.empty()) return;
+  const BufferId buffer = group.buffer.defined() ? group.buffer.storage()->id() : kNoBuffer;
+  for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, group.bytes, buffer))
+    group.gathering.push_back(m_.issue(std::move(one)));
 }
 
+// A rank that has nobody to ask copies its own.
 void ShardedTraining::gather(Group& group) {
-  if (group.bound || group.buffer.defined() || group.weights.empty()) return;
+  const bool asks = group.holders.ranks() > 1 && !group.weights.empty();
+  if (group.bound || group.buffer.defined() || !asks) return;
   Value cast;
   if (group.cast != Dim(0)) cast = m_.allocate_in(Stream::kGather, DType::kInt8, {group.cast});
   group.buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
@@ -101,11 +125,32 @@ void ShardedTraining::gather(Group& group) {
   begin_gathering(group);
 }
 
+void ShardedTraining::end_gathering(Group& group) {
+  for (const uint32_t collective : std::exchange(group.gathering, {})) m_.await(collective);
+}
+
+// What was not cut along its first dimension comes in another order, and is put together from a
+// copy
+// (_fsdp_collectives.py, _reassemble_all_gather_outputs()).
 void ShardedTraining::copy_out(Group& group) {
-  for (const Weight& weight : group.weights) m_.bind(weight.whole, bytes_of_parts(weight.whole));
-  const Value read[] = {group.buffer};
-  m_.launch_over(KernelClass::kCopy, "cat", 0, read, group.buffer);
+  std::vector<Value> apart;
+  for (const Weight& weight : group.weights) {
+    const Dim bytes = bytes_of_parts(group, weight.whole);
+    m_.bind(weight.whole, bytes);
+    if (is_cut_inside(group, weight.whole)) apart.push_back(m_.allocate(DType::kInt8, {bytes}));
+  }
+  const Value& from = group.buffer.defined() ? group.buffer : group.weights.front().whole;
+  const Value read[] = {from};
+  m_.launch_over(KernelClass::kCopy, "cat", 0, read, from);
+  for (const Value& copy : apart) {
+    const Value parts[] = {copy};
+    m_.launch_over(KernelClass::kCopy, "cat", 0, parts, copy);
+  }
   group.bound = true;
+}
+
+bool ShardedTraining::is_cut_inside(const Group& group, const Value& whole) const {
+  return group.holders.ranks() > 1 && group.holders.cut(whole.sizes()) != kShardPart;
 }
 
 void ShardedTraining::unbind(Group& group) {
@@ -118,7 +163,8 @@ void ShardedTraining::begin_backward(bool last) {
   for (Group& group : groups_) {
     for (Weight& weight : group.weights) {  // a gradient of the pass before, or kept between steps
       if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
-      const bool is_part = weight.leaf->gradient.count() == elements(part(weight.whole).shape);
+      const bool is_part =
+          weight.leaf->gradient.count() == elements(part(group, weight.whole).shape);
       if (plan_.sharded >= Sharded::kGradients && is_part)
         weight.gradient = std::exchange(weight.leaf->gradient, {});
     }
@@ -131,7 +177,7 @@ void ShardedTraining::end_backward() {
   end_scatter();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
-    if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+    end_gathering(group);
     group.buffer = {};
     unbind(group);
     for (Weight& weight : group.weights) {
@@ -142,11 +188,12 @@ void ShardedTraining::end_backward() {
 }
 
 // Whole gradients are copied to one buffer, whose sum over the devices is scattered; the weights go
-// before it is there. The buffer of the unit before goes first.
-void ShardedTraining::scatter_gradients(Group& group) {
+// before it is there. The buffers of the unit before go first, unless they were waited for; says
+// whether they were now.
+bool ShardedTraining::scatter_gradients(Group& group, bool waited) {
   if (plan_.exchanges_last && !last_) {
     keep_whole_gradients(group);
-    return;
+    return false;
   }
   std::vector<Weight*> reached;
   std::vector<Value> gradients;
@@ -155,29 +202,44 @@ void ShardedTraining::scatter_gradients(Group& group) {
     if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
     reached.push_back(&weight);
     // In the type of the part that is kept (MixedPrecisionPolicy.reduce_dtype).
-    const int64_t each = bits(part(weight.whole).dtype);
-    count += floor_div(bytes_of_parts(weight.whole) * Dim(each), bits(weight.whole.dtype()));
+    const int64_t each = bits(part(group, weight.whole).dtype);
+    count += floor_div(bytes_of_parts(group, weight.whole) * Dim(each), bits(weight.whole.dtype()));
     if (plan_.sharded >= Sharded::kGradients)
       gradients.push_back(std::exchange(weight.leaf->gradient, {}));
   }
   unbind(group);
-  if (gradients.empty()) return;
-  end_scatter();
+  if (gradients.empty()) return false;
+  if (!waited) end_scatter();
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (is_cut_inside(group, reached[i]->whole)) gradients[i] = by_rank(gradients[i]);
+  }
   Value input = m_.allocate(DType::kInt8, {count});
   m_.launch_over(KernelClass::kCopy, "cat", 0, gradients, input);
   gradients.clear();
-  const Value sum = scattered(std::move(input));
-  for (Weight* weight : reached) {
-    const TensorType mine_of = part(weight->whole);
-    Value mine = m_.view_of(sum, eager::contiguous_layout(mine_of.dtype, mine_of.shape));
-    if (!weight->gradient.defined()) {
-      weight->gradient = std::move(mine);
-      continue;
-    }
-    m_.launch_rows(KernelClass::kPointwise, "add", mine.count(), {&weight->gradient, &mine},
-                   {&weight->gradient});
-  }
+  const Value sum = scattered(group, std::move(input));
+  for (Weight* weight : reached) add_part(group, *weight, sum);
   if (reached.front()->gradient.storage() == sum.storage()) m_.become_gradient(sum);
+  return true;
+}
+
+// A copy in the order of the ranks whose parts follow each other
+// (_default_reduce_scatter_input_fn()).
+Value ShardedTraining::by_rank(const Value& gradient) {
+  Value copy = m_.allocate(gradient.dtype(), gradient.sizes());
+  const Value read[] = {gradient};
+  m_.launch_over(KernelClass::kCopy, "cat", 0, read, copy);
+  return copy;
+}
+
+void ShardedTraining::add_part(const Group& group, Weight& weight, const Value& sum) {
+  const TensorType mine_of = part(group, weight.whole);
+  Value mine = m_.view_of(sum, eager::contiguous_layout(mine_of.dtype, mine_of.shape));
+  if (!weight.gradient.defined()) {
+    weight.gradient = std::move(mine);
+    return;
+  }
+  m_.launch_rows(KernelClass::kPointwise, "add", mine.count(), {&weight.gradient, &mine},
+                 {&weight.gradient});
 }
 
 // set_requires_gradient_sync(False): they wait for the last pass in the type in which they are
@@ -186,23 +248,22 @@ void ShardedTraining::keep_whole_gradients(Group& group) {
   for (Weight& weight : group.weights) {
     if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
     Value& whole = weight.leaf->gradient;
-    const DType dtype = part(weight.whole).dtype;
+    const DType dtype = part(group, weight.whole).dtype;
     if (whole.dtype() != dtype) whole = eager::cast(m_, whole, dtype);
   }
   unbind(group);
 }
 
-// This device's part of the sum over all that share; that is waited for behind the next unit, and
-// then summed over replicas.
-Value ShardedTraining::scattered(Value input) {
+// This device's part of the sum over all that share; that is waited for behind the next unit, so
+// long what is sent stays, and then it is summed over replicas.
+Value ShardedTraining::scattered(const Group& group, Value input) {
   Value sum = m_.allocate_in(Stream::kReduce, DType::kInt8,
-                             {floor_div(input.count(), plan_.mesh.shards())});
-  scattering_ = m_.issue({.kind = CollectiveKind::kReduceScatter,
-                          .axis = Axis::kShard,
-                          .bytes = input.bytes(),
-                          .buffer = input.storage()->id(),
-                          .joined = true});
-  if (plan_.mesh.extent(Axis::kData) > 1) scattered_ = sum;
+                             {floor_div(input.count(), group.holders.ranks())});
+  for (Collective& one : group.holders.exchanges(CollectiveKind::kReduceScatter, input.bytes(),
+                                                 input.storage()->id()))
+    scattering_.push_back(m_.issue(std::move(one)));
+  sent_.push_back(std::move(input));
+  if (plan_.mesh.extent(Axis::kData) > 1) scattered_.push_back(sum);
   return sum;
 }
 
@@ -210,20 +271,27 @@ Value ShardedTraining::scattered(Value input) {
 // (_fsdp_collectives.py, foreach_reduce(): all_reduce_stream; _fsdp_param_group.py,
 // finalize_backward()).
 void ShardedTraining::end_scatter() {
-  if (!scattering_) return;
-  m_.await(*std::exchange(scattering_, std::nullopt));
-  const Value sum = std::exchange(scattered_, {});
-  if (!sum.defined()) return;
-  summing_.push_back(
-      m_.issue({.axis = Axis::kData, .bytes = sum.bytes(), .buffer = sum.storage()->id()}));
+  for (const uint32_t one : std::exchange(scattering_, {})) m_.await(one);
+  sent_.clear();
+  for (const Value& sum : std::exchange(scattered_, {}))
+    summing_.push_back(
+        m_.issue({.axis = Axis::kData, .bytes = sum.bytes(), .buffer = sum.storage()->id()}));
 }
 
 void ShardedTraining::after_update() {
   if (plan_.sharded == Sharded::kWeights) return;
-  Dim bytes = 0;
-  for (const Group& group : groups_) bytes += group.bytes;
-  m_.await(m_.issue(
-      {.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes, .joined = true}));
+  for (const bool of_experts : {false, true}) {
+    Dim bytes = 0;
+    const Group* among = nullptr;
+    for (const Group& group : groups_) {
+      if (group.holders.of_experts() != of_experts) continue;
+      bytes += group.bytes;
+      among = &group;
+    }
+    if (!among || bytes == Dim(0)) continue;
+    for (Collective& one : among->holders.exchanges(CollectiveKind::kAllGather, bytes, kNoBuffer))
+      m_.await(m_.issue(std::move(one)));
+  }
 }
 
 }  // namespace plimsoll::parallel

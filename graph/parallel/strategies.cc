@@ -46,7 +46,7 @@ template <class Observer>
 ObserverRef over_blocks(const Shared& s) {
   std::vector<Unit> units = units_below(s.graph, "");
   const Unit around = find_weights(s.graph, units);
-  return std::make_unique<Observer>(s.m, units, around, s.values);
+  return std::make_unique<Observer>(s.m, units, around, s.values, s.placements.computed);
 }
 
 struct Strategy {
@@ -108,11 +108,8 @@ Placements place_weights(const Graph& graph, const std::vector<WeightRole>& role
     placements.computed.merge(std::map(placements.experts.weights));
   }
   if (shards(plan)) placements.kept = kept_parts(graph, roles, placements.computed, plan);
-  const bool own_experts =
-      plan.mesh.joined(Axis::kShard).extent(Axis::kShard) == plan.mesh.extent(Axis::kExpert);
   for (const auto& [id, part] : placements.computed) {
-    if (part.axis == Axis::kData || (part.axis == Axis::kExpert && own_experts))
-      placements.kept.erase(id);
+    if (part.axis == Axis::kData) placements.kept.erase(id);
   }
   return placements;
 }

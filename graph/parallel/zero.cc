@@ -15,7 +15,7 @@ bool ZeroTraining::parts_gradients() const {
 
 void ZeroTraining::begin_backward(bool last) {
   last_ = last;
-  filled_ = 0;
+  filled_ = of_experts_ = 0;
   if (parts_gradients())
     bucket_ = m_.allocate(m_.recipe().precision->storage, {Dim(kReduceBucket)});
 }
@@ -34,6 +34,7 @@ void ZeroTraining::put(GradNode& leaf) {
   const Dim& count = leaf.gradient.count();
   if (!m_.decider().less(filled_ + count, Dim(kReduceBucket + 1))) reduce();
   filled_ += count;
+  if (Holders(m_.recipe().parallel, leaf.split).of_experts()) of_experts_ += count;
   const Value read[] = {leaf.gradient};
   m_.launch_over(KernelClass::kCopy, "copy", 0, read, window_on_bucket(count));
   leaf.gradient = {};
@@ -46,13 +47,22 @@ void ZeroTraining::reduce() {
     const Value joined = m_.allocate(dtype, {filled_});
     const Value read[] = {window_on_bucket(filled_)};
     m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
-    m_.await(m_.issue({.axis = Axis::kShard, .bytes = joined.bytes(), .joined = true}));
+    sum(bytes(dtype, filled_ - of_experts_), std::nullopt);
+    sum(bytes(dtype, of_experts_), Placement{Axis::kExpert, 0});
   }
-  filled_ = 0;
+  filled_ = of_experts_ = 0;
   if (part_.defined()) return;
   Dim mine = 0;
   for (const auto& leaf : m_.leaves()) mine += leaf->updated ? elements(*leaf->updated) : Dim(0);
   part_ = m_.allocate(dtype, {mine});
+}
+
+// Those of experts among the ranks that have the same ones (expert_dp_process_group).
+void ZeroTraining::sum(const Dim& bytes, const std::optional<Placement>& part) {
+  if (bytes == Dim(0)) return;
+  const Holders holders(m_.recipe().parallel, part);
+  for (Collective& one : holders.exchanges(CollectiveKind::kAllReduce, bytes, kNoBuffer))
+    m_.await(m_.issue(std::move(one)));
 }
 
 void ZeroTraining::end_backward() {
@@ -80,10 +90,18 @@ void ZeroTraining::give_gradients() {
 }
 
 void ZeroTraining::after_update() {
-  Dim bytes = 0;
-  for (const auto& leaf : m_.leaves()) bytes += leaf->updated ? leaf->leaf.bytes() : Dim(0);
-  m_.await(m_.issue(
-      {.kind = CollectiveKind::kAllGather, .axis = Axis::kShard, .bytes = bytes, .joined = true}));
+  for (const bool of_experts : {false, true}) {
+    const Placement expert{Axis::kExpert, 0};
+    const Holders holders(m_.recipe().parallel, of_experts ? std::optional(expert) : std::nullopt);
+    Dim bytes = 0;
+    for (const auto& leaf : m_.leaves()) {
+      const bool expert_weight = Holders(m_.recipe().parallel, leaf->split).of_experts();
+      if (leaf->updated && expert_weight == of_experts) bytes += leaf->leaf.bytes();
+    }
+    if (bytes == Dim(0)) continue;
+    for (Collective& one : holders.exchanges(CollectiveKind::kAllGather, bytes, kNoBuffer))
+      m_.await(m_.issue(std::move(one)));
+  }
 }
 
 }  // namespace plimsoll::parallel

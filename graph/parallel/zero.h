@@ -4,7 +4,10 @@
 // device's part of the sums is copied out of it. Weights are gathered in place behind the update.
 #pragma once
 
+#include <optional>
+
 #include "graph/eager/machine.h"
+#include "graph/parallel/holders.h"
 
 namespace plimsoll::parallel {
 
@@ -26,12 +29,14 @@ class ZeroTraining : public eager::Observer {
   eager::Value window_on_bucket(const Dim& count) const;
   void put(eager::GradNode& leaf);
   void reduce();
+  void sum(const Dim& bytes, const std::optional<Placement>& part);
   void give_gradients();
 
   eager::Machine& m_;
   eager::Value bucket_, part_;
-  Dim filled_ = 0;     // of the bucket, elements
-  bool last_ = false;  // of the step's backward passes
+  Dim filled_ = 0;      // of the bucket, elements
+  Dim of_experts_ = 0;  // ... of gradients that fewer ranks sum
+  bool last_ = false;   // of the step's backward passes
 };
 
 }  // namespace plimsoll::parallel

@@ -43,6 +43,28 @@ void evaluate_resnet50(benchmark::State& state) {
 }
 BENCHMARK(evaluate_resnet50)->Unit(benchmark::kMillisecond);
 
+// Llama 3.1 405B on so many machines of eight cards, 8 along tp and the rest FSDP's: what it costs
+// grows with stages and axes, not with ranks. At most 100 ms is asked of 128 machines.
+void estimate_405b(benchmark::State& state) {
+  const auto hwdb = Hwdb::open();
+  Request request;
+  request.model = "hf:llama-3.1-405b";
+  request.devices = {"h100-sxm-80gb"};
+  request.batch = 1;
+  request.nodes = state.range(0);
+  request.gpu_count = 8 * request.nodes;
+  request.network = "infiniband-ndr";
+  request.recipe.precision = find_precision("mixed-bf16");
+  request.parallel.fsdp = request.parallel.sequence_parallel = true;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 8;
+  for (auto _ : state) {
+    const auto answer = estimate_once(request, *hwdb);
+    if (!answer) state.SkipWithError(answer.error().front().message.c_str());
+    benchmark::DoNotOptimize(answer);
+  }
+}
+BENCHMARK(estimate_405b)->Arg(1)->Arg(128)->Arg(2048)->Unit(benchmark::kMillisecond);
+
 // The time of a sweep over recipes and batches, at blocks of batches: what is distinct among the
 // recipes' kernels is bound and priced. The kernels of a recipe's step share it.
 void price_points(benchmark::State& state, const std::vector<CompiledModel>& models,

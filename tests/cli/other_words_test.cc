@@ -14,6 +14,8 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
                                    std::pair("--zero-stage", "--zero 1, 2 or 3"),
                                    std::pair("--tensor-parallel-size", "--tp N splits"),
                                    std::pair("--context-parallel", "--cp N splits"),
+                                   std::pair("--hsdp", "--parallel fsdp=N,dp=M"),
+                                   std::pair("--ddp", "every GPU has the whole model"),
                                    std::pair("--lora", "--finetune lora"),
                                    std::pair("--qlora", "qlora"),
                                    std::pair("--load-in-4bit", "--quantize nf4"),

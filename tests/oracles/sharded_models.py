@@ -4,7 +4,10 @@ without a GPU: fake tensors, a fake process group and streams that are names alo
     python sharded_models.py fsdp2 ../golden/sharded/fsdp2.json
     python sharded_models.py fsdp1 ../golden/sharded/fsdp1.json
     python sharded_models.py tp ../golden/sharded/tp.json
+    python sharded_models.py cp ../golden/sharded/cp.json
     python sharded_models.py losses ../golden/sharded/losses.json
+
+Plans of two axes, and what is combined with sharding, are in sharded_plans.py.
 
 A golden has models, each a config of ours beside the module it stands for, and cases of each: ranks, whether weights stay
 gathered for the backward pass, whether what ranks hold alike is parted along the sequence, precision; bytes that stay between steps, the highest number alive in a steady step, with its
@@ -18,6 +21,7 @@ if __name__ == "__main__":
 import contextlib  # noqa: E402  (torch must come after the shim)
 import itertools  # noqa: E402
 import json  # noqa: E402
+import math  # noqa: E402
 import sys  # noqa: E402
 import weakref  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -32,6 +36,7 @@ from torch.distributed.fsdp import (FullyShardedDataParallel, MixedPrecision, Mi
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
 from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
 from torch.distributed.tensor._sharding_prop import ShardingPropagator  # noqa: E402
+from torch.distributed.tensor.experimental._context_parallel import _attention as context  # noqa: E402
 from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,  # noqa: E402
                                                loss_parallel, parallelize_module)
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
@@ -39,7 +44,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 import caching_allocator  # noqa: E402
 import loss_forms  # noqa: E402
 from optimizers import OPTIMIZERS  # noqa: E402
-from sharded_networks import MODELS, Decoder  # noqa: E402
+from sharded_networks import MODELS, Decoder, decoder  # noqa: E402
 from storage_trace import StorageTrace, added_in_place, peak, rounded  # noqa: E402
 from workload import Workload  # noqa: E402
 
@@ -151,6 +156,8 @@ class ShardedTrace(StorageTrace):
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         if DTensor in types:
             return NotImplemented   # its local tensor comes here next
+        if operator is torch.ops._c10d_functional.wait_tensor.default:
+            return args[0]   # as on a card: its kernel for fake tensors alone makes another
         return super().__torch_dispatch__(operator, types, args, kwargs)
 
 
@@ -173,6 +180,7 @@ def kind_of(case):
 
 class Sharding:
     """What libraries of sharding have in common."""
+    models = MODELS
     loss = staticmethod(contextlib.nullcontext)
 
     @staticmethod
@@ -180,8 +188,21 @@ class Sharding:
         return cases()
 
     @staticmethod
+    def mesh(case):
+        return {"ranks": case["ranks"]}
+
+    @staticmethod
     def wrap(model, case):
         return model
+
+    @staticmethod
+    def part(x, ranks):
+        """Of the inputs, what a rank is given."""
+        return x
+
+    @staticmethod
+    def config(made):
+        return made
 
     @staticmethod
     def forward(model, inputs, target):
@@ -211,7 +232,8 @@ class Fsdp1(Sharding):
     def shard(self, model, mesh, case):
         kind = kind_of(case)
         policy = MixedPrecision(param_dtype=kind, reduce_dtype=torch.float32, buffer_dtype=kind) if kind else None
-        strategy = ShardingStrategy.SHARD_GRAD_OP if case["keeps_gathered"] else ShardingStrategy.FULL_SHARD
+        strategy = (ShardingStrategy.HYBRID_SHARD if mesh.ndim > 1 else
+                    ShardingStrategy.SHARD_GRAD_OP if case["keeps_gathered"] else ShardingStrategy.FULL_SHARD)
         return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=ModuleWrapPolicy({type(model.h[0])}), mixed_precision=policy,
                                         sharding_strategy=strategy, use_orig_params=True)
 
@@ -296,6 +318,39 @@ class TensorParallel(Sharding):
         return model
 
 
+class ContextParallel(Fsdp2):
+    """Sequences in parts: each rank is given its own, and PyTorch's dispatcher runs attention over all of them. It replaces the function
+    of the name that it is given, which on a card ends in flash attention. These ranks share what is kept, as torchtitan has it."""
+    models = {made[0]["name"]: made for made in (
+        decoder("attention-decoder", 2, 128, 4, 16, 256),   # attention is the highest, not the loss
+        decoder("decoder", 4, 128, 4, 1024, 64))}
+
+    @staticmethod
+    def cases(_):
+        for number, kind in itertools.product((2, 4, 8), ("ring", "allgather")):
+            yield {"ranks": number, "cp_kind": kind, "keeps_gathered": False, "precision": "bf16", "optimizer": "adam", "batch": 32}
+
+    def shard(self, model, mesh, case):
+        context.set_rotate_method({"ring": "alltoall"}.get(case["cp_kind"], case["cp_kind"]))
+
+        def scaled_dot_product_attention(q, k, v, is_causal=False, dropout_p=0.0, **_):
+            return torch.ops.aten._scaled_dot_product_flash_attention.default(q, k, v, dropout_p, is_causal)[0]
+        F.scaled_dot_product_attention = scaled_dot_product_attention
+        context._enable_context_parallel_dispatcher_impl(seq_dim=2, mesh=mesh)
+        return super().shard(model, mesh, case)
+
+    @staticmethod
+    def part(x, ranks):
+        return x[:, :x.shape[1] // ranks].contiguous()
+
+    @staticmethod
+    def config(made):
+        """Of the whole sequence, whose length is a setting."""
+        (given,) = made["inputs"]
+        batch, sequence = given["shape"]
+        return made | {"parameters": {"batch": 4, "sequence": sequence}, "inputs": [given | {"shape": [batch, "sequence"]}]}
+
+
 def reserved_by_stream(events, streams):
     of = {}
     for event in events:
@@ -304,12 +359,14 @@ def reserved_by_stream(events, streams):
 
 
 def measure(build, library, case, batch):
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=case["ranks"])
+    extents = library.mesh(case)
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=math.prod(extents.values()))
     try:
         model, x = build(batch)
+        x = library.part(x, case["ranks"])
         if case["precision"] in TYPES:
             model, x = model.to(TYPES[case["precision"]]), x.to(TYPES[case["precision"]]) if x.is_floating_point() else x
-        mesh = init_device_mesh("cuda", (case["ranks"],))
+        mesh = init_device_mesh("cuda", tuple(extents.values()), mesh_dim_names=tuple(extents))
         with pretended_gpu.gpu():
             torch.cuda.is_available = lambda: True
             return run(model, x, mesh, library, case)
@@ -363,21 +420,26 @@ def figures(streams, events, phases, inputs):
 
 def write(path, library):
     lines, failures = [], []
-    for name, (made, build) in MODELS.items():
+    for name, (made, build) in library.models.items():
         done = []
         for case in library.cases(name):
             try:
-                done.append({**case, "batch": 4, **measure(build, library, case, 4)})
+                batch = case.get("batch", 4)
+                done.append({**case, "batch": batch, **measure(build, library, case, batch)})
             except Exception as error:
                 failures.append(f"{name} {case}: {type(error).__name__}: {str(error)[:300]}")
         lines.append('{"name": %s, "config": %s, "cases": [\n%s]}' % (
-            json.dumps(name), json.dumps(made, separators=(",", ":")), ",\n".join(json.dumps(one, separators=(",", ":")) for one in done)))
+            json.dumps(name), json.dumps(library.config(made), separators=(",", ":")), ",\n".join(json.dumps(one, separators=(",", ":")) for one in done)))
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"versions": {"torch": torch.__version__}})[:-1] + ', "models": [\n' + ",\n".join(lines) + "\n]}\n")
     print("\n".join(failures))
 
 
-if __name__ == "__main__":
-    pretend_streams(8)
+def main(libraries):
+    pretend_streams(16)
     torch.Tensor.record_stream = lambda *_: None
-    write(Path(sys.argv[2]), {"fsdp2": Fsdp2, "fsdp1": Fsdp1, "tp": TensorParallel, "losses": Losses}[sys.argv[1]]())
+    write(Path(sys.argv[2]), libraries[sys.argv[1]]())
+
+
+if __name__ == "__main__":
+    main({"fsdp2": Fsdp2, "fsdp1": Fsdp1, "tp": TensorParallel, "cp": ContextParallel, "losses": Losses})

@@ -19,6 +19,11 @@ constexpr std::string_view kSharded =
 constexpr std::string_view kSplit =
     "--tp N splits dense layers over GPUs, with --sequence-parallel what is between them too, --pp "
     "N makes stages of blocks, --cp N splits sequences, --ep N shares out experts";
+constexpr std::string_view kHybrid =
+    "--parallel fsdp=N,dp=M: N GPUs share what is sharded, and M such groups replicate it (HSDP)";
+constexpr std::string_view kReplicas =
+    "--gpus N: every GPU has the whole model and different samples, unless --fsdp or --zero is "
+    "given; --parallel dp=N with other axes";
 constexpr std::string_view kAdapters =
     "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' "
     "selects weights that are not trained";
@@ -38,6 +43,8 @@ constexpr OtherWords kRows[] = {
     {{"--tensor-parallel", "--pipeline-parallel", "--tensor-parallel-size",
       "--pipeline-parallel-size", "--context-parallel", "--expert-parallel"},
      kSplit},
+    {{"--hsdp", "--hybrid-shard", "--dp-replicate", "--data-parallel-replicate-degree"}, kHybrid},
+    {{"--ddp", "--dp", "--data-parallel", "--data-parallel-size"}, kReplicas},
     {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},
      "what is kept in the host's memory meanwhile is not modelled; --checkpoint blocks saves "
      "feature maps, --optimizer sgd states"},

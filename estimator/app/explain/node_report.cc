@@ -177,6 +177,7 @@ NodeReport report_node(const Facts& facts, const Estimate& estimate, NodeId id) 
   }
   report.inputs = report_tensors(graph, node.inputs, estimate.input.symbols);
   report.outputs = report_tensors(graph, node.outputs, estimate.input.symbols);
+  report.shared = weight_sharing(facts.model, id);
   for (const KeptTensor& k : estimate.kept) {
     if (k.keeper == id) report.keeps.push_back(k);
     if (k.maker == id && k.keeper != id) report.made.push_back(k);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimator/app/explain/time_chain.h"
+#include "estimator/app/explain/weight_sharing.h"
 #include "estimator/estimator.h"
 #include "graph/json/fields.h"
 
@@ -98,8 +99,9 @@ struct NodeReport {
   std::string node;  // "node 57 '/layer3/conv2/Conv' (Conv)"
   LayerEstimate layer;
   std::vector<TensorReport> inputs, outputs;
-  std::vector<KeptTensor> keeps;  // kept for this node's backward pass
-  std::vector<KeptTensor> made;   // made by this node, kept for another's
+  std::vector<WeightSharing> shared;  // of its weights, those that several GPUs share
+  std::vector<KeptTensor> keeps;      // kept for this node's backward pass
+  std::vector<KeptTensor> made;       // made by this node, kept for another's
   std::vector<KernelReport> kernels;
 };
 
@@ -114,6 +116,8 @@ inline void describe(Fields& f, NodeReport& n) {
   f("feature_map_bytes", n.layer.feature_map_bytes);
   f("inputs", n.inputs);
   f("outputs", n.outputs);
+  f("shared", n.shared,
+    {.meaning = "weights that several GPUs share", .absent_where = n.shared.empty()});
   f("keeps", n.keeps);
   f("made", n.made);
   f("kernels", n.kernels);

@@ -46,6 +46,26 @@ std::string layer_text(const LayerEstimate& l) {
   return text;
 }
 
+std::string shared_text(const std::vector<WeightSharing>& shared) {
+  std::string text;
+  for (const WeightSharing& s : shared) {
+    std::string parts;
+    if (!s.computed_along.empty())
+      parts += fmt::format(": each of {} GPUs along {} computes with a part", s.computed_by,
+                           s.computed_along);
+    if (!s.kept_along.empty()) {
+      parts += fmt::format("{} each of {} along {} keeps a part", parts.empty() ? ":" : ", of that",
+                           s.kept_by, s.kept_along);
+    }
+    if (s.gathered) {
+      parts += s.unit.empty() ? ", gathered with what is in no block"
+                              : ", gathered with unit " + shown(s.unit);
+    }
+    text += escaped_format("  {}{}\n", shown(s.name), parts);
+  }
+  return text;
+}
+
 std::string kept_text(const NodeReport& n) {
   std::string text;
   for (const KeptTensor& k : n.keeps) {
@@ -109,7 +129,7 @@ std::string to_text(const Explained& e, const Page& page) {
     text += escaped_format("\n{}{}\n", n.node,
                            n.layer.module.empty() ? "" : ", module " + shown(n.layer.module));
     text += tensors_text("inputs", n.inputs) + tensors_text("outputs", n.outputs);
-    text += layer_text(n.layer) + kept_text(n);
+    text += shared_text(n.shared) + layer_text(n.layer) + kept_text(n);
     for (const KernelReport& k : n.kernels) text += kernel_text(k);
   }
   text += assumed_paragraph(e.notes, page);

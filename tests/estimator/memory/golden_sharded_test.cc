@@ -1,8 +1,10 @@
-// One rank of sharded steps, against what PyTorch's own FSDP2, FSDP1 and DTensor allocate on fake
-// tensors
-// (tests/oracles/sharded_models.py): bytes that stay and the highest number alive, to the byte.
+// One rank of sharded steps, against what PyTorch's own FSDP2, FSDP1, DTensor and ring attention
+// allocate on fake tensors (tests/oracles/sharded_models.py, sharded_plans.py, sharded_experts.py):
+// bytes that stay and the highest number alive, to the byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+
+#include <functional>
 
 #include "estimator/settings/given_settings.h"
 #include "tests/support/golden_differences.h"
@@ -12,29 +14,50 @@
 namespace plimsoll {
 namespace {
 
-// `library`: "fsdp1", "fsdp2", "tp", or "losses", of either version of FSDP.
+using Add = std::function<void(std::string_view name, const std::string& text)>;
+
+// `library`: a file of tests/golden/sharded.
+void add_plan(const nlohmann::json& one, const std::string& library, const Add& add) {
+  const std::string ranks = std::to_string(one["ranks"].get<int>());
+  if (library == "cp") {
+    add("cp", ranks);
+    add("cp-kind", one["cp_kind"]);
+    add("attention", "flash");
+    add("fsdp", "1");  // over those that share sequences
+    return;
+  }
+  if (library == "experts") {
+    add("ep", ranks);
+    add("fsdp", std::to_string(one["shards"].get<int>()));
+    return;
+  }
+  if (one.contains("sequence_parallel")) {
+    add("tp", ranks);
+    if (one["sequence_parallel"]) add("sequence-parallel", "");
+    if (one.contains("shards")) add("fsdp", std::to_string(one["shards"].get<int>()));
+    return;
+  }
+  add("fsdp", ranks);
+  if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
+  add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
+  if (one["keeps_gathered"]) add("zero", "2");
+}
+
 Request sharded_request(const nlohmann::json& one, const std::string& library,
                         const std::string& model, bool tokens) {
   GivenSettings given;
   given.model = model;
-  const auto add = [&](std::string_view name, const std::string& text) {
+  const Add add = [&](std::string_view name, const std::string& text) {
     given.add(*find_setting(name), text);
   };
   add("gpu", "h100-sxm-80gb");
   add("batch", std::to_string(one["batch"].get<int>()));
-  const std::string ranks = std::to_string(one["ranks"].get<int>());
-  if (library == "tp") {
-    add("tp", ranks);
-    if (one["sequence_parallel"]) add("sequence-parallel", "");
-  } else {
-    add("fsdp", ranks);
-    add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
-    if (one["keeps_gathered"]) add("zero", "2");
-  }
+  add_plan(one, library, add);
   add("precision", one["precision"]);
   add("optimizer", one["optimizer"]);
   if (one.contains("accumulate")) add("accumulate", std::to_string(one["accumulate"].get<int>()));
   if (one.value("no_sync", false)) add("no-sync", "");
+  if (one.contains("checkpoint")) add("checkpoint", one["checkpoint"]);
   add("loss", one.contains("form") ? "causal_lm" : tokens ? "cross_entropy" : "sum");
   if (one.contains("form")) add("loss-form", one["form"]);
   auto request = to_request(given);
@@ -46,13 +69,25 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
   const std::string form = one.contains("form") ? fmt::format(" {} {}", one["version"].get<int>(),
                                                               one["form"].get<std::string>())
                                                 : "";
-  return fmt::format("{} {} {} {} {}{}{}{}{}{}", model,
-                     one.contains("sequence_parallel") ? "tp" : "fsdp", one["ranks"].get<int>(),
-                     one["precision"].get<std::string>(), one["optimizer"].get<std::string>(),
+  const std::string kind = one.contains("cp_kind")             ? one["cp_kind"].get<std::string>()
+                           : one.contains("sequence_parallel") ? "tp"
+                                                               : "fsdp";
+  const bool hybrid = one.contains("replicas") || one.contains("checkpoint");
+  const std::string shards =
+      one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
+  return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}", model, kind,
+                     hybrid ? std::to_string(one["version"].get<int>()) : "",
+                     one["ranks"].get<int>(), shards, one["precision"].get<std::string>(),
+                     one["optimizer"].get<std::string>(),
                      one.value("keeps_gathered", false) ? " gathered" : "",
                      one.value("sequence_parallel", false) ? " sequence" : "",
                      one.contains("accumulate") ? " accumulated" : "",
                      one.value("no_sync", false) ? " no_sync" : "", form);
+}
+
+// Their scores are of classes.
+bool of_tokens(const nlohmann::json& config) {
+  return config["inputs"][0].value("dtype", "f32") == "i64";
 }
 
 struct ShardedErrors {
@@ -69,7 +104,7 @@ ShardedErrors sharded_errors(const std::string& library) {
     for (const auto& one : model["cases"]) {
       const std::string what = sharded_case(name, one);
       CAPTURE(what);
-      const Request request = sharded_request(one, library, path, name != "perceptron");
+      const Request request = sharded_request(one, library, path, of_tokens(model["config"]));
       const auto platform = find_platform(test::hwdb(), request, request.devices.front());
       REQUIRE(platform);
       const auto compiled = compile(request, *platform);
@@ -118,6 +153,42 @@ TEST_CASE("a rank of tensor parallelism keeps and takes what DTensor's does") {
   CHECK(compared.stays.count() == 12);
   CHECK(compared.stays.share_exact() == 1);
   CHECK(compared.peak.share_exact() == 1);
+}
+
+TEST_CASE("a rank of context parallelism keeps and takes what PyTorch's ring attention does") {
+  const ShardedErrors compared = sharded_errors("cp");
+  CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  CHECK(compared.peak.share_exact() == 1);
+}
+
+TEST_CASE("a rank of groups that replicate each other keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("hsdp");
+  CHECK(compared.stays.count() == 24);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("hsdp peak", compared.peak);
+}
+
+TEST_CASE("a rank of FSDP2 over tensor parallelism keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("fsdp-tp");
+  CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  CHECK(compared.peak.share_exact() == 1);
+}
+
+TEST_CASE("a rank of FSDP whose blocks are checkpointed keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("checkpoint");
+  CHECK(compared.stays.count() == 18);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded checkpoint peak", compared.peak);
+}
+
+TEST_CASE(
+    "a rank of FSDP2 with experts on a mesh of their own keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("experts");
+  CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("experts peak", compared.peak);
 }
 
 }  // namespace plimsoll

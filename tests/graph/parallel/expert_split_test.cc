@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <string>
 
 #include "estimator/evaluator.h"
@@ -26,13 +27,15 @@ constexpr std::string_view kExperts = R"({
        "inputs": ["input", "gate", "gate:1"]}]},
     {"name": "head", "type": "linear", "out": 8}]})";
 
-Result<CompiledModel> compiled_with(int64_t experts, int64_t data, double capacity = 0) {
+Result<CompiledModel> compiled_with(int64_t experts, int64_t data, double capacity = 0,
+                                    const std::function<void(Request&)>& more = {}) {
   const test::Scratch scratch;
   Request request =
       test::request(scratch.write("model.json", std::string(kExperts)), "h100-sxm-80gb", 128);
   request.gpu_count = experts * data;
   request.parallel.axes[static_cast<size_t>(Axis::kExpert)] = experts;
   request.parallel.capacity = capacity;
+  if (more) more(request);
   const auto platform = find_platform(test::hwdb(), request, request.devices.front());
   if (!platform) return tl::make_unexpected(platform.error());
   return compile(request, *platform);
@@ -52,6 +55,15 @@ int64_t bytes_along(const CompiledModel& model, Axis axis, bool joined) {
     if (c.axis == axis && c.joined == joined) sum += c.bytes.evaluate(model.binding).value();
   }
   return sum;
+}
+
+Result<CompiledModel> sharded_with(int64_t experts, int64_t data, int64_t version = 2,
+                                   const char* precision = "fp32") {
+  return compiled_with(experts, data, 0, [&](Request& request) {
+    request.parallel.fsdp = true;
+    request.parallel.fsdp_version = version;
+    request.recipe.precision = find_precision(precision);
+  });
 }
 
 constexpr int64_t kOneLayer = 4 * (2 * 64 * 32 + 32 * 64) * 4;  // bytes of its experts
@@ -88,6 +100,54 @@ TEST_CASE("expert split: those that have the same experts sum their gradients, a
   REQUIRE(own);
   CHECK(bytes_along(*own, Axis::kData, false) == 0);
   CHECK(bytes_along(*own, Axis::kShard, true) == kOthers);
+}
+
+// Four ranks share what is no expert; of each expert, two do.
+TEST_CASE(
+    "expert split: what is sharded of experts is so among the ranks that have the same ones") {
+  for (const int64_t version : {1, 2}) {
+    CAPTURE(version);
+    const auto parts = sharded_with(2, 2, version);
+    REQUIRE_MESSAGE(parts, parts.error().front().message);
+    CHECK(bytes_of(*parts, Role::kParameter) == 2 * kOneLayer / 4 + kOthers / 4);
+    CHECK(bytes_of(*parts, Role::kOptimizerState) == 2 * kOneLayer / 4 + kOthers / 4);
+    // Two layers are gathered twice, in each pass, and their gradients summed.
+    CHECK(bytes_along(*parts, Axis::kShard, false) == 3 * kOneLayer);
+    CHECK(bytes_along(*parts, Axis::kExpert, false) == 7 * (128 * 2 * 32 * 4));
+  }
+}
+
+// torchtitan: rows of each expert, so that no rank has nothing but padding.
+TEST_CASE(
+    "expert split: where more ranks have an expert than it has beside it they part its rows") {
+  const auto parts = sharded_with(2, 4);
+  REQUIRE_MESSAGE(parts, parts.error().front().message);
+  constexpr int64_t kOneRow = 32 * 4;  // of two routers and of the head, which has an offset
+  CHECK(bytes_of(*parts, Role::kParameter) == 2 * kOneLayer / 8 + 3 * kOneRow + 4);
+}
+
+// A mesh of one rank: weights are copied to be computed with, as those that others have a part of.
+TEST_CASE("expert split: experts that no other rank has are kept in 32 bits too") {
+  const auto own = sharded_with(2, 1, 2, "mixed-bf16");
+  REQUIRE_MESSAGE(own, own.error().front().message);
+  CHECK(bytes_of(*own, Role::kParameter) == kOneLayer + kOthers / 2);
+  CHECK(bytes_along(*own, Axis::kShard, false) == 0);
+}
+
+TEST_CASE("expert split: stage 2 of ZeRO parts states of experts among those that have them") {
+  const auto parts = compiled_with(2, 2, 0, [](Request& r) { r.parallel.zero = 2; });
+  REQUIRE_MESSAGE(parts, parts.error().front().message);
+  CHECK(bytes_of(*parts, Role::kParameter) == kOneLayer + kOthers);
+  CHECK(bytes_of(*parts, Role::kOptimizerState) == 2 * kOneLayer / 4 + kOthers / 4);
+  // Gradients of one rank's experts are summed, and the updated weights gathered.
+  CHECK(bytes_along(*parts, Axis::kShard, false) == 2 * kOneLayer);
+}
+
+TEST_CASE("expert split: stage 3 of ZeRO has no experts that ranks share") {
+  const auto refused = compiled_with(2, 2, 0, [](Request& r) { r.parallel.zero = 3; });
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().front().code == "E120");
+  CHECK(refused.error().front().help.find(setting("fsdp")) != std::string::npos);
 }
 
 TEST_CASE("expert split: ranks that do not divide experts are refused with those that do") {

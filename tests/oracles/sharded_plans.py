@@ -1,0 +1,84 @@
+"""What one rank of a plan of several axes allocates, or of one whose blocks are checkpointed, asked as sharded_models.py asks:
+
+    python sharded_plans.py hsdp ../golden/sharded/hsdp.json
+    python sharded_plans.py fsdp-tp ../golden/sharded/fsdp-tp.json
+    python sharded_plans.py checkpoint ../golden/sharded/checkpoint.json
+
+hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
+torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward.
+"""
+import pretended_gpu
+
+if __name__ == "__main__":
+    pretended_gpu.enter()
+
+import itertools  # noqa: E402  (torch must come after the shim)
+
+from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, main  # noqa: E402
+from torch import nn  # noqa: E402
+from torch._subclasses.fake_tensor import unset_fake_temporarily  # noqa: E402
+from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper  # noqa: E402
+
+
+def computed_for_real(cls, name):
+    """Where ranks are in a mesh is a question of values, which fake tensors have not."""
+    made = getattr(cls, name)
+
+    def real(*args, **kwargs):
+        with unset_fake_temporarily():
+            return made(*args, **kwargs)
+    setattr(cls, name, staticmethod(real))
+
+
+class Either(Sharding):
+    """FSDP2's or FSDP1's."""
+
+    def shard(self, model, mesh, case):
+        return (Fsdp2 if case["version"] == 2 else Fsdp1)().shard(model, mesh, case)
+
+
+class Hybrid(Either):
+    @staticmethod
+    def cases(name):
+        for version, precision in itertools.product((2, 1), ("fp32", "bf16", "mixed-bf16")):
+            yield {"version": version, "ranks": 4, "replicas": 2, "keeps_gathered": False, "precision": precision, "optimizer": "adam"}
+
+    @staticmethod
+    def mesh(case):
+        return {"replicate": case["replicas"], "shard": case["ranks"]}
+
+
+class ShardedTensorParallel(TensorParallel):
+    @staticmethod
+    def cases(name):
+        ranks = {"mlp-decoder": (2, 4), "decoder": (2, 4)}.get(name, ())
+        for number, precision in itertools.product(ranks, ("fp32", "bf16", "mixed-bf16")):
+            yield {"ranks": number, "shards": 2, "sequence_parallel": True, "keeps_gathered": False, "precision": precision, "optimizer": "adam"}
+
+    @staticmethod
+    def mesh(case):
+        return {"dp": case["shards"], "tp": case["ranks"]}
+
+    def shard(self, model, mesh, case):
+        return Fsdp2().shard(super().shard(model, mesh["tp"], case), mesh["dp"], case)
+
+
+class Checkpointed(Either):
+    @staticmethod
+    def cases(name):
+        if name == "perceptron":
+            return
+        for version, precision in itertools.product((2, 1), ("fp32", "bf16", "mixed-bf16")):
+            yield {"version": version, "ranks": 4, "checkpoint": "blocks", "keeps_gathered": False, "precision": precision, "optimizer": "adam"}
+
+    @staticmethod
+    def wrap(model, case):
+        wrapped = (checkpoint_wrapper(block, checkpoint_impl=CheckpointImpl.NO_REENTRANT, preserve_rng_state=False) for block in model.h)
+        model.h = nn.ModuleList(wrapped)
+        return model
+
+
+if __name__ == "__main__":
+    computed_for_real(DeviceMesh, "_concatenate")
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed})
