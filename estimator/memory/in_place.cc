@@ -78,7 +78,7 @@ std::vector<BufferId> storage_taken(const Graph& graph, const Step& step,
 }
 
 std::vector<BufferId> carried_over(const Step& step, const std::vector<int64_t>& bytes) {
-  std::vector<BufferId> taken(step.buffers.size(), kNoBuffer);
+  std::vector<BufferId> successor(step.buffers.size(), kNoBuffer);
   const auto like = [&](BufferId id) { return std::pair(bytes[id], step.buffers[id].stream); };
   std::map<std::pair<int64_t, Stream>, std::vector<BufferId>> left;  // last first
   for (size_t i = step.events.size(); i > 0; --i) {
@@ -91,10 +91,10 @@ std::vector<BufferId> carried_over(const Step& step, const std::vector<int64_t>&
     if (e.kind != Event::Kind::kAllocate || e.node != kNoNode) break;
     auto& same = left[like(e.id)];
     if (same.empty() || same.back() == e.id) continue;
-    taken[e.id] = same.back();
+    successor[e.id] = same.back();
     same.pop_back();
   }
-  return taken;
+  return successor;
 }
 
 }  // namespace plimsoll

@@ -132,12 +132,12 @@ class Writer {
 
   // What the step before has left is freed where it was allocated there.
   void carry_over() {
-    const std::vector<BufferId> taken = carried_over(step_, bound_.buffer_bytes);
-    carried_.assign(taken.size(), false);
-    for (BufferId id = 0; id < taken.size(); ++id) {
-      if (taken[id] == kNoBuffer) continue;
-      ids_[id] = ids_[taken[id]];
-      carried_[id] = carried_[taken[id]] = true;
+    const std::vector<BufferId> successor = carried_over(step_, bound_.buffer_bytes);
+    carried_.assign(successor.size(), false);
+    for (BufferId id = 0; id < successor.size(); ++id) {
+      if (successor[id] == kNoBuffer) continue;
+      ids_[id] = ids_[successor[id]];
+      carried_[id] = carried_[successor[id]] = true;
       left_.insert(id);
     }
   }

@@ -129,10 +129,10 @@ int64_t passes_of(const CompiledModel& model) {
   if (!model.recorded || mesh.extent(Axis::kStage) == 1) return batches_per_step(model.recipe);
   const int64_t stage = mesh.coordinate(Axis::kStage);
   const bool between = stage > 0 && stage + 1 < mesh.extent(Axis::kStage);
-  const auto told = std::ranges::count_if(model.step.collectives, [](const Collective& c) {
+  const auto sends = std::ranges::count_if(model.step.collectives, [](const Collective& c) {
     return c.kind == CollectiveKind::kSendReceive && c.axis == Axis::kStage;
   });
-  return std::max<int64_t>(1, told / (between ? 4 : 2));
+  return std::max<int64_t>(1, sends / (between ? 4 : 2));
 }
 
 }  // namespace
