@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "estimator/kernels/roofline.h"
 #include "estimator/request/platform.h"
@@ -186,26 +187,51 @@ bool countable(const TimeEstimate& time) {
 
 namespace {
 
+// Attention's backward pass multiplies five times, once to have the scores again
+// (graph/eager/attention_kernel.cc).
+constexpr double kScoresAgain = 1. / 5;
+
+const AttentionProblem<int64_t>* attention_of(const KernelAt& kernel) {
+  return std::get_if<AttentionProblem<int64_t>>(&kernel.problem);
+}
+
+// Of attention's operations on a rank, how many times as many there are where nothing is masked.
+// Ranks that pass keys and values on take halves of them, but their own, where the mask hides the
+// rest: of c parts (c + 1) / 2 (graph/eager/context_attention.cc).
+double unmasked_share(const StepTimeInput& input, const ParallelPlan& plan) {
+  const auto ranks = static_cast<double>(plan.mesh.extent(Axis::kContext));
+  const bool masked = std::ranges::any_of(input.kernels, [](const CountedKernel& k) {
+    const auto* attention = attention_of(k.kernel);
+    return attention && attention->causal;
+  });
+  return masked && plan.context_by != ContextBy::kUlysses ? 2 * ranks / (ranks + 1) : 1;
+}
+
 // Operations of products, convolutions, attention and recurrent layers on this device, of forward
 // and backward passes; what a checkpoint runs again is a forward kernel in backward.
-double model_flop(const StepTimeInput& input) {
+double model_flop(const StepTimeInput& input, const ParallelPlan& plan) {
   constexpr KernelClass kMultiplying[] = {KernelClass::kGemm, KernelClass::kConv,
                                           KernelClass::kAttention, KernelClass::kRecurrent};
+  const double unmasked = unmasked_share(input, plan);
   double flop = 0;
   for (const auto& [kernel, launches] : input.kernels) {
-    const bool again = launches.phase == StepPhase::kBackward && kernel.pass == Pass::kForward;
+    const bool backward = launches.phase == StepPhase::kBackward;
+    const bool again = backward && kernel.pass == Pass::kForward;
     const bool multiplies =
         std::ranges::find(kMultiplying, kernel.kernel_class) != std::end(kMultiplying);
-    if (multiplies && !again)
-      flop += static_cast<double>(kernel.flop) * static_cast<double>(launches.count);
+    if (!multiplies || again) continue;
+    double each = static_cast<double>(kernel.flop);
+    if (attention_of(kernel)) each *= unmasked * (backward ? 1 - kScoresAgain : 1);
+    flop += each * static_cast<double>(launches.count);
   }
   return flop;
 }
 
 // What people who train language models compare.
-void set_rates(TimeEstimate& t, const StepTimeInput& input, double seconds, double peak) {
+void set_rates(TimeEstimate& t, const StepTimeInput& input, const ParallelPlan& plan,
+               double seconds, double peak) {
   if (t.sample_unit == "tokens") t.tokens_per_second = t.samples_per_second;
-  if (peak > 0 && seconds > 0) t.mfu = model_flop(input) / (peak * seconds);
+  if (peak > 0 && seconds > 0) t.mfu = model_flop(input, plan) / (peak * seconds);
 }
 
 void set_epoch(TimeEstimate& t, const CompiledModel& model, const ProgramRequest& program,
@@ -272,7 +298,7 @@ std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
   const int64_t replicas = model.recipe.parallel.mesh.replicas();
   t.samples_per_second = samples_per_second(model, binding, replicas, step.seconds);
   t.sample_unit = model.meta.sample_unit;
-  set_rates(t, input, step.seconds, highest_flops(bound, context.rates()));
+  set_rates(t, input, model.recipe.parallel, step.seconds, highest_flops(bound, context.rates()));
   t.roofline_ns = to_ns(roofline);
   t.evidence = name(evidence.of_most());
   const double whole_batch = samples_per_step(model, binding, replicas);

@@ -62,4 +62,20 @@ TEST_CASE("sharded plan: what stays is a part, what a unit takes comes and goes"
   CHECK(part.reserved_bytes < states.memory.reserved_bytes);
 }
 
+// Chowdhery et al., PaLM, arXiv:2204.02311, appendix B: of a model's operations, nothing masked.
+TEST_CASE("sharded plan: model flop utilisation is the same share of the pace, however shared") {
+  const auto of_pace = [](int64_t contexts) {
+    Request request = test::request("hf:meta-llama/Llama-3.2-1B", "h100-sxm-80gb", 1);
+    request.dims["sequence"] = 4096;
+    request.gpu_count = 4;
+    request.parallel.axes[static_cast<size_t>(Axis::kContext)] = contexts;
+    const Estimate e = test::answer(request);
+    REQUIRE(e.time.mfu);
+    return *e.time.mfu / e.time.samples_per_second;
+  };
+  const double replicated = of_pace(0);
+  CHECK(of_pace(2) == doctest::Approx(replicated).epsilon(1e-6));
+  CHECK(of_pace(4) == doctest::Approx(replicated).epsilon(1e-6));
+}
+
 }  // namespace plimsoll

@@ -220,9 +220,9 @@ void BlockPrices::note(const BlockSettings& settings, const Diagnostics& why) {
   }
   if (what.empty()) what = setting("batch", std::to_string(settings.micro_batch));
   const std::string& message = why.front().message;
-  const bool told =
+  const bool is_known =
       std::ranges::any_of(refusals_, [&](const auto& r) { return r.second == message; });
-  if (!told) refusals_.emplace(what, message);
+  if (!is_known) refusals_.emplace(what, message);
 }
 
 void BlockPrices::add(std::span<const BlockSettings> wanted, size_t threads,

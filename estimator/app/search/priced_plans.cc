@@ -22,6 +22,8 @@ constexpr double kClearly = .9;
 
 // How many are estimated before those that are beaten are left out again: the same on all machines.
 constexpr size_t kAtOnce = 4;
+// So many times in a row none of them is faster than the fastest that fits: what follows is slower.
+constexpr size_t kNoneFaster = 2;
 // Schedules of one plan: the fastest may need too much memory.
 constexpr size_t kOfASchedule = 2;
 
@@ -87,6 +89,15 @@ bool PricedPlans::is_beaten(const Compared& compared) const {
     return e.priced.verdict == Verdict::kFits && seconds_of(e) <= share * likely.seconds &&
            static_cast<double>(e.priced.device_bytes) <= share * static_cast<double>(likely.bytes);
   });
+}
+
+double PricedPlans::highest_pace() const {
+  double highest = 0;
+  for (const EstimatedPlan& e : estimated_) {
+    if (e.priced.verdict == Verdict::kFits)
+      highest = std::max(highest, e.priced.samples_per_second);
+  }
+  return highest;
 }
 
 void PricedPlans::note_kept(const ClusterPlan& plan, int64_t bytes) {
@@ -183,16 +194,19 @@ std::vector<size_t> PricedPlans::fastest(const PlanEffort& effort) const {
   return chosen;
 }
 
-// Those that no other seems to beat in memory and time.
+// Of those that no other seems to beat in memory and time, some, from the fastest to the smallest.
 std::vector<size_t> PricedPlans::pareto(size_t most) const {
   std::vector<MemoryAndPace> points;
   for (const Compared& c : compared_)
     points.push_back({c.likely.bytes, 1 / c.likely.seconds, is_promising(c)});
   const std::vector<char> leads = pareto_front(points);
-  std::vector<size_t> chosen;
-  for (size_t i = 0; i < compared_.size() && chosen.size() < most; ++i) {
-    if (leads[i]) chosen.push_back(i);
+  std::vector<size_t> leading, chosen;
+  for (size_t i = 0; i < compared_.size(); ++i) {
+    if (leads[i]) leading.push_back(i);
   }
+  const size_t count = std::min(most, leading.size());
+  for (size_t i = 0; i < count; ++i)
+    chosen.push_back(leading[count > 1 ? i * (leading.size() - 1) / (count - 1) : 0]);
   return chosen;
 }
 
@@ -234,12 +248,15 @@ std::vector<EstimatedPlan> PricedPlans::run(std::span<const ClusterPlan> plans,
   price_blocks(plans, threads);
   leave_out(plans);
   compare();
-  for (std::vector<size_t> next = fastest(effort); !next.empty(); next = fastest(effort))
+  for (size_t slower = 0; slower < kNoneFaster;) {
+    std::vector<size_t> next = fastest(effort);
+    if (next.empty()) break;
+    const double before = highest_pace();
     estimate_all(std::move(next), threads);
+    slower = before > 0 && highest_pace() <= before ? slower + 1 : 0;
+  }
   estimate_all(pareto(effort.smallest), threads);
-  const bool any = std::ranges::any_of(
-      estimated_, [](const EstimatedPlan& e) { return e.priced.verdict == Verdict::kFits; });
-  if (!any) estimate_all(smallest(effort.smallest), threads);
+  if (highest_pace() == 0) estimate_all(smallest(effort.smallest), threads);
   std::ranges::stable_sort(estimated_, [](const EstimatedPlan& a, const EstimatedPlan& b) {
     return a.priced.samples_per_second > b.priced.samples_per_second;
   });

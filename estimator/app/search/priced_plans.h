@@ -63,6 +63,7 @@ class PricedPlans {
   std::vector<size_t> smallest(size_t most) const;
   void estimate_all(std::vector<size_t> chosen, size_t threads);
   void correct();
+  double highest_pace() const;  // of those that fit; 0 where none was estimated
   bool may_fit(const Compared& compared) const;
   bool is_promising(const Compared& compared) const;
   bool is_beaten(const Compared& compared) const;

@@ -171,20 +171,21 @@ TEST_CASE("sharded: replicas sum their parts along their own axis") {
 namespace {
 
 // How many collectives of a kind, along an axis, had begun and had been waited for at each product.
-struct Told {
+struct Exchanged {
   int64_t begun = 0, awaited = 0;
-  bool operator==(const Told&) const = default;
+  bool operator==(const Exchanged&) const = default;
 };
-std::vector<Told> told_at_products(const Step& step, Phase phase, CollectiveKind kind, Axis axis) {
-  std::vector<Told> at;
-  Told told;
+std::vector<Exchanged> exchanged_at_products(const Step& step, Phase phase, CollectiveKind kind,
+                                             Axis axis) {
+  std::vector<Exchanged> at;
+  Exchanged so_far;
   for (const Event& e : step.events) {
     const bool tells = e.kind == Event::Kind::kIssue || e.kind == Event::Kind::kAwait;
     if (tells && step.collectives[e.id].kind == kind && step.collectives[e.id].axis == axis)
-      ++(e.kind == Event::Kind::kIssue ? told.begun : told.awaited);
+      ++(e.kind == Event::Kind::kIssue ? so_far.begun : so_far.awaited);
     if (e.kind == Event::Kind::kLaunch && e.phase == phase &&
         step.kernels[e.id].kernel_class == KernelClass::kGemm)
-      at.push_back(told);
+      at.push_back(so_far);
   }
   return at;
 }
@@ -194,9 +195,9 @@ std::vector<Told> told_at_products(const Step& step, Phase phase, CollectiveKind
 // all_reduce_stream of foreach_reduce(), _fsdp_collectives.py.
 TEST_CASE("sharded: replicas sum beside the backward pass, which waits for none of it") {
   const Sharding s(sharded(Sharded::kWeights, 2));
-  const auto told =
-      told_at_products(s.step, Phase::kBackward, CollectiveKind::kAllReduce, Axis::kData);
-  CHECK(told.back() == Told{.begun = 1, .awaited = 0});
+  const auto sums_at =
+      exchanged_at_products(s.step, Phase::kBackward, CollectiveKind::kAllReduce, Axis::kData);
+  CHECK(sums_at.back() == Exchanged{.begun = 1, .awaited = 0});
   const auto sums =
       std::ranges::count(s.step.collectives, CollectiveKind::kAllReduce, &Collective::kind);
   CHECK(sums == 4);
@@ -204,12 +205,13 @@ TEST_CASE("sharded: replicas sum beside the backward pass, which waits for none 
 
 TEST_CASE("sharded: a forward pass gathers the next block beside the one that runs") {
   const Sharding s(sharded(Sharded::kWeights));
-  const auto told =
-      told_at_products(s.step, Phase::kForward, CollectiveKind::kAllGather, Axis::kShard);
-  REQUIRE(told.size() == 7);
-  CHECK(told[0] == Told{.begun = 3, .awaited = 2});  // the head's weights, and the first block's
-  CHECK(told[2] == Told{.begun = 4, .awaited = 3});
-  CHECK(told[4] == Told{.begun = 4, .awaited = 4});
+  const auto gathers =
+      exchanged_at_products(s.step, Phase::kForward, CollectiveKind::kAllGather, Axis::kShard);
+  REQUIRE(gathers.size() == 7);
+  CHECK(gathers[0] ==
+        Exchanged{.begun = 3, .awaited = 2});  // the head's weights, and the first block's
+  CHECK(gathers[2] == Exchanged{.begun = 4, .awaited = 3});
+  CHECK(gathers[4] == Exchanged{.begun = 4, .awaited = 4});
 }
 
 TEST_CASE("sharded: passes that accumulate add to the part that is there") {

@@ -55,7 +55,7 @@ TEST_CASE("plan search: plans that fit, the fastest first, none beaten on both")
     CHECK(e.memory.device_bytes == advice.plans.front().device_bytes);
     CHECK(e.time.step_ns == advice.plans.front().step_ns);
   }
-  SUBCASE("lanes of the first are told where they are asked for") {
+  SUBCASE("lanes of the first, where they are asked for") {
     CHECK(!advice.lanes);
     const auto with = advise_plans(on_two(), test::hwdb(), {.lanes = true});
     REQUIRE(with);
