@@ -50,6 +50,19 @@ constexpr PrecisionRow kPrecisions[] = {
      .master = DType::kFloat32,
      .source = "torchao/float8 of pytorch/ao: convert_to_float8_training under "
                "MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"},
+    {.name = "mixed-amp-bf16",
+     .storage = DType::kBFloat16,
+     .autocast = DType::kBFloat16,
+     .master = DType::kFloat32,
+     .source = "torch.autocast(\"cuda\", torch.bfloat16) under "
+               "MixedPrecisionPolicy(param_dtype=torch.bfloat16), as "
+               "accelerate has it (utils/dataclasses.py, set_mixed_precision())"},
+    {.name = "mixed-amp-fp16",
+     .storage = DType::kFloat16,
+     .autocast = DType::kFloat16,
+     .master = DType::kFloat32,
+     .loss_scaler = true,
+     .source = "the same in torch.float16, with ShardedGradScaler"},
     {.name = "fp8",
      .storage = DType::kBFloat16,
      .products = DType::kFloat8E4M3,

@@ -3,9 +3,11 @@
     python sharded_plans.py hsdp ../golden/sharded/hsdp.json
     python sharded_plans.py fsdp-tp ../golden/sharded/fsdp-tp.json
     python sharded_plans.py checkpoint ../golden/sharded/checkpoint.json
+    python sharded_plans.py autocast ../golden/sharded/autocast.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
-torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward.
+torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward. autocast: FSDP's
+mixed precision under autocast.
 """
 import pretended_gpu
 
@@ -14,10 +16,13 @@ if __name__ == "__main__":
 
 import itertools  # noqa: E402  (torch must come after the shim)
 
+import torch  # noqa: E402
 from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, main  # noqa: E402
 from torch import nn  # noqa: E402
 from torch._subclasses.fake_tensor import unset_fake_temporarily  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy, fully_shard  # noqa: E402
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper  # noqa: E402
 
 
@@ -64,6 +69,37 @@ class ShardedTensorParallel(TensorParallel):
         return Fsdp2().shard(super().shard(model, mesh["tp"], case), mesh["dp"], case)
 
 
+class Autocast(Either):
+    """As accelerate has it: FSDP gathers and sums in 16 bits what is kept in 32, and forward pass and loss run under autocast
+    (accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision(); accelerator.py, prepare_model())."""
+
+    @staticmethod
+    def cases(name):
+        for version in (2, 1):
+            yield {"version": version, "ranks": 4, "keeps_gathered": False, "precision": "mixed-amp-bf16", "optimizer": "adam"}
+
+    def shard(self, model, mesh, case):
+        half = torch.bfloat16
+        if case["version"] == 1:
+            policy = MixedPrecision(param_dtype=half, reduce_dtype=half, buffer_dtype=half)
+            return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=ModuleWrapPolicy({type(model.h[0])}), mixed_precision=policy,
+                                            use_orig_params=True)
+        policy = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=half, output_dtype=half)
+        for block in model.h:
+            fully_shard(block, mesh=mesh, mp_policy=policy)
+        return fully_shard(model, mesh=mesh, mp_policy=policy)
+
+    @staticmethod
+    def forward(model, inputs, target):
+        with torch.autocast("cuda", torch.bfloat16):
+            return model(*inputs)
+
+    @staticmethod
+    def loss_of(outputs, target):
+        with torch.autocast("cuda", torch.bfloat16):
+            return Sharding.loss_of(outputs, target)
+
+
 class Checkpointed(Either):
     @staticmethod
     def cases(name):
@@ -81,4 +117,5 @@ class Checkpointed(Either):
 
 if __name__ == "__main__":
     computed_for_real(DeviceMesh, "_concatenate")
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed})
+    torch.cuda.is_bf16_supported = lambda *_, **__: True
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast})

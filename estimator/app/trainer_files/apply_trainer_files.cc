@@ -82,16 +82,8 @@ class Taker {
     applied_.read.push_back(path);
     if (!file.deepspeed.empty()) applied_.read.push_back(file.deepspeed);
     if (trainer_.empty()) trainer_ = file.program->trainer;
-    std::string sets;
-    for (const TrainerSettings::One& one : file.settings.all()) {
-      TRY(add(one, path));
-      sets += fmt::format("{}{}", sets.empty() ? "" : ", ",
-                          one.entry.empty() ? one.row->name : one.entry);
-      if (!one.text.empty()) sets += " " + shortened(one.text, kQuotedColumns);
-    }
-    if (!sets.empty())
-      applied_.used += fmt::format("{}{} of {}", applied_.used.empty() ? "" : ", ", sets,
-                                   shortened(path, kQuotedColumns));
+    for (const TrainerSettings::One& one : file.settings.all()) TRY(add(one, path));
+    files_.emplace_back(path, file.settings.all());
     std::ranges::copy(file.warnings, std::back_inserter(applied_.diagnostics));
     add_notes(file, path);
     if (model_.empty()) model_ = file.settings.model;
@@ -102,6 +94,15 @@ class Taker {
   const std::string& trainer() const { return trainer_; }
 
   AppliedTrainerFiles finish() {
+    if (gathers_in_16_bits()) {
+      for (auto& [one, path] : added_) gather_in_16_bits(one);
+    }
+    for (auto& [path, settings] : files_) {
+      for (TrainerSettings::One& one : settings) {
+        if (gathers_in_16_bits()) gather_in_16_bits(one);
+      }
+      applied_.used += used_of(path, settings);
+    }
     for (const auto& [one, path] : added_) {
       const std::string text = one.entry.empty() ? one.text : one.entry + "=" + one.text;
       given_.add(*one.row, text);
@@ -141,6 +142,40 @@ class Taker {
     return {};
   }
 
+  // accelerate, which transformers runs under too, has FSDP gather in 16 bits what autocast reads
+  // (utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision(), of state.py).
+  bool gathers_in_16_bits() const {
+    const auto set = [&](std::string_view name, auto&& holds) {
+      return std::ranges::any_of(added_, [&](const auto& one) {
+        return one.first.row->name == name && holds(one.first.text);
+      });
+    };
+    const auto any = [](const std::string&) { return true; };
+    const auto adapters = [](const std::string& text) { return text.ends_with("lora"); };
+    const bool trains_adapters =
+        set("finetune", adapters) || std::ranges::any_of(given_.values("finetune"), adapters);
+    return (set("fsdp", any) || given_.has("fsdp")) && !trains_adapters;
+  }
+
+  static void gather_in_16_bits(TrainerSettings::One& one) {
+    if (one.row->name == "precision" && one.text.starts_with("amp-"))
+      one.text = "mixed-" + one.text;
+  }
+
+  // "batch 2, accumulate 4 of train.yaml", behind what other files set.
+  std::string used_of(const std::string& path,
+                      const std::vector<TrainerSettings::One>& settings) const {
+    std::string sets;
+    for (const TrainerSettings::One& one : settings) {
+      sets += fmt::format("{}{}", sets.empty() ? "" : ", ",
+                          one.entry.empty() ? one.row->name : one.entry);
+      if (!one.text.empty()) sets += " " + shortened(one.text, kQuotedColumns);
+    }
+    if (sets.empty()) return "";
+    return fmt::format("{}{} of {}", applied_.used.empty() ? "" : ", ", sets,
+                       shortened(path, kQuotedColumns));
+  }
+
   // What nothing reads, in one line.
   void add_notes(const TrainerFile& file, const std::string& path) {
     constexpr size_t kShown = 12;
@@ -159,6 +194,7 @@ class Taker {
   GivenSettings& given_;
   const std::set<std::string, std::less<>>& left_out_;
   std::vector<std::pair<TrainerSettings::One, std::string>> added_;
+  std::vector<std::pair<std::string, std::vector<TrainerSettings::One>>> files_;  // by file
   std::string model_, trainer_;
   AppliedTrainerFiles applied_;
 };

@@ -72,7 +72,8 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
   const std::string kind = one.contains("cp_kind")             ? one["cp_kind"].get<std::string>()
                            : one.contains("sequence_parallel") ? "tp"
                                                                : "fsdp";
-  const bool hybrid = one.contains("replicas") || one.contains("checkpoint");
+  const bool hybrid = one.contains("replicas") || one.contains("checkpoint") ||
+                      one["precision"] == "mixed-amp-bf16";
   const std::string shards =
       one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
   return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}", model, kind,
@@ -181,6 +182,13 @@ TEST_CASE("a rank of FSDP whose blocks are checkpointed keeps and takes what PyT
   CHECK(compared.stays.count() == 18);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded checkpoint peak", compared.peak);
+}
+
+TEST_CASE("a rank of FSDP under autocast keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("autocast");
+  CHECK(compared.stays.count() == 8);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded autocast peak", compared.peak);
 }
 
 TEST_CASE(

@@ -44,6 +44,31 @@ TEST_CASE("a file's settings hold where none is given, and its program's name st
   CHECK(request->recipe.clip_grad_norm == 1);  // the program's default
 }
 
+// accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision().
+TEST_CASE("where accelerate shards by FSDP, its mixed precision is of what is gathered too") {
+  const test::Scratch scratch;
+  const std::string sharding = scratch.write(
+      "fsdp.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\n");
+  const std::string arguments =
+      scratch.write("args.json", R"({"per_device_train_batch_size": 4, "bf16": true})");
+  for (const std::string& files : {sharding, arguments + "," + sharding}) {
+    CAPTURE(files);
+    GivenSettings given = asked_with("builtin:gpt2", files);
+    const auto applied = apply_trainer_files(given);
+    REQUIRE(applied);
+    CHECK(value_in(given, "precision") == "mixed-amp-bf16");
+    CHECK(applied->used.find("precision mixed-amp-bf16") != std::string::npos);
+    CHECK(applied->used.find("precision amp-bf16") == std::string::npos);
+  }
+  GivenSettings whole = asked_with("builtin:gpt2", arguments);
+  REQUIRE(apply_trainer_files(whole));
+  CHECK(value_in(whole, "precision") == "amp-bf16");
+  GivenSettings adapters = asked_with("builtin:gpt2", sharding);
+  adapters.add(*find_setting("finetune"), "lora");
+  REQUIRE(apply_trainer_files(adapters));
+  CHECK(value_in(adapters, "precision") == "amp-bf16");
+}
+
 TEST_CASE("a flag wins over the file, also where the file's value is no good; so does a plan") {
   const test::Scratch scratch;
   const std::string path = scratch.write(
