@@ -82,7 +82,16 @@ Value gather(Machine& m, std::string op, const Value& x, const Value& indices,
              const Shape& out_sizes, bool keeps_source, const Dim& sorted, const Dim& rows) {
   if (!x.on_device()) return m.host(x.dtype(), out_sizes);
   Value y = m.allocate(x.dtype(), out_sizes);
-  m.launch_rows(KernelClass::kGather, std::move(op), 0, {&indices, &y}, {&y}, rows);
+  // Rows are of what it chooses from.
+  const Dim columns = rows == Dim(1) ? y.count() : floor_div(x.count(), rows);
+  m.launch({.kernel_class = KernelClass::kGather,
+            .pass = m.pass(),
+            .dtype = y.dtype(),
+            .op = std::move(op),
+            .read = (indices.on_device() ? indices.bytes() : Dim(0)) + y.bytes(),
+            .written = y.bytes(),
+            .problem = RowsProblem<Dim>{rows, columns}},
+           {&indices, &y}, {&y});
   std::vector<Kept> kept{{indices, "gather keeps its indices"}};
   if (keeps_source) kept.push_back({x, "gather keeps its source"});
   const Value inputs[] = {x};

@@ -330,9 +330,8 @@ Value sum_to(Machine& m, const Value& x, const Shape& sizes) {
   if (axes.empty()) return view(m, x, sizes);
   if (!x.on_device()) return m.host(x.dtype(), sizes);
   Value y = m.allocate(x.dtype(), sizes);
-  // Over the first dimensions alone: a matrix's rows are added up.
-  const bool rows = axes.back() + 1 == axes.size() && x.strides().back() == Dim(1);
-  m.launch_rows(KernelClass::kReduce, rows ? "column_sum" : "reduce", x.count(), {&x}, {&y});
+  const char* op = keeps_fastest_axis(x, axes) ? "column_sum" : "reduce";
+  m.launch_rows(KernelClass::kReduce, op, x.count(), {&x}, {&y});
   return y;
 }
 

@@ -37,7 +37,23 @@ Value shared_by_extrema(Machine& m, const Gradients& g, const Value& wide, const
   return elementwise(m, "mul", parts, dtype);
 }
 
+// Of an axis that is not the fastest it has scratch memory (estimator/library/workspace).
+std::string reduction_kernel(const std::string& op, const Value& x, const std::vector<size_t>& axes,
+                             Reduction kind) {
+  if (!keeps_fastest_axis(x, axes)) return op;
+  if (kind == Reduction::kIndices) return "column_max_position";
+  return kind == Reduction::kExtremum ? "column_max" : "column_" + op;
+}
+
 }  // namespace
+
+bool keeps_fastest_axis(const Value& x, const std::vector<size_t>& axes) {
+  for (size_t i = x.rank(); i-- > 0;) {
+    if (x.strides()[i] == Dim(1) && !(x.sizes()[i] == Dim(1)))
+      return std::find(axes.begin(), axes.end(), i) == axes.end();
+  }
+  return false;
+}
 
 Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
              bool keep_dims, Reduction kind, const ReductionTemporaries& made) {
@@ -52,7 +68,8 @@ Value reduce(Machine& m, const std::string& op, const Value& x, const std::vecto
   const bool single = kind == Reduction::kSum || kind == Reduction::kKeepsInputAndResult;
   const bool sums_single = m.autocast() && single && is_float(x.dtype());
   Value y = m.allocate(sums_single ? DType::kFloat32 : x.dtype(), sizes);
-  m.launch_rows(KernelClass::kReduce, op, x.count(), {&x}, {&y}, y.count());
+  m.launch_rows(KernelClass::kReduce, reduction_kernel(op, x, axes, kind), x.count(), {&x}, {&y},
+                y.count());
   std::vector<Kept> kept;
   const bool extremum = kind == Reduction::kExtremum;
   if (extremum || kind == Reduction::kKeepsInput || kind == Reduction::kKeepsInputAndResult) {

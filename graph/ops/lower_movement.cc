@@ -159,11 +159,10 @@ Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l
 Values top_k(Lowering& l) {
   const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));
   const Shape& out = l.out_shape(0);
-  if (l.in(0).sizes() != out)
-    return {eager::gather(l.m, "top_k", l.in(0), indices, out, false), indices};
-  // All of them, in order, are a sort.
   const Dim rows = floor_div(elements(out), out[l.axis(-1)]);
-  return {eager::gather(l.m, "sort", l.in(0), indices, out, false, 0, rows), indices};
+  // All of them, in order, are a sort.
+  const char* op = l.in(0).sizes() == out ? "sort" : "topk";
+  return {eager::gather(l.m, op, l.in(0), indices, out, false, 0, rows), indices};
 }
 
 Values grid_sample(Lowering& l) {
@@ -205,8 +204,9 @@ Values reduced(Lowering& l, eager::Reduction kind, const eager::ReductionTempora
 Values arg_extremum(Lowering& l) {
   const Value& x = l.in(0);
   Value y = l.m.allocate(l.out_dtype(0), l.out_shape(0));
-  l.m.launch_rows(KernelClass::kReduce, l.node().op == "ArgMax" ? "argmax" : "argmin", x.count(),
-                  {&x}, {&y}, y.count());
+  std::string op = l.node().op == "ArgMax" ? "argmax" : "argmin";
+  if (eager::keeps_fastest_axis(x, {l.axis(0)})) op = "column_" + op;
+  l.m.launch_rows(KernelClass::kReduce, std::move(op), x.count(), {&x}, {&y}, y.count());
   return {y};
 }
 

@@ -1,10 +1,14 @@
 #include "graph/parallel/split_check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "graph/base/setting.h"
+#include "graph/base/try.h"
 #include "graph/parallel/expert_split.h"
 
 namespace plimsoll::parallel {
@@ -20,17 +24,32 @@ std::string nearest_that_works(const Graph& graph, int64_t ranks) {
   return "blocks are found by numbered modules, such as h.0, that hold dense layers";
 }
 
+// Engines cut matrices in few bits as they cut others, their scales with them; what bitsandbytes
+// packed beforehand vLLM refuses to cut, but it packs parts as it loads them, in this form
+// (vllm/model_executor/model_loader/bitsandbytes_loader.py).
+constexpr std::string_view kSplitForms[] = {"gptq-4bit", "fp8", "nf4-double"};
+
+Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
+  const Finetune& finetune = recipe.finetune;
+  if (recipe.mode != Mode::kInference) {
+    if (finetune.kind == FinetuneKind::kFull && !finetune.quantize) return {};
+    return error("E120",
+                 called + ": adapters and quantized weights are not split between ranks that train",
+                 {}, "leave " + setting("tp") + " out, or train all weights");
+  }
+  if (!finetune.quantize || std::ranges::count(kSplitForms, finetune.quantize->name) > 0) return {};
+  return error("E120",
+               fmt::format("{}: no engine splits weights that are stored as {}", called,
+                           finetune.quantize->name),
+               {}, fmt::format("{} can be split", fmt::join(kSplitForms, ", ")));
+}
+
 }  // namespace
 
 Result<void> check_split(const Graph& graph, const Recipe& recipe, const TensorSplit& split) {
   const int64_t ranks = recipe.parallel.mesh.extent(Axis::kTensor);
   if (ranks == 1) return {};
-  if (recipe.finetune.kind != FinetuneKind::kFull || recipe.finetune.quantize) {
-    return error("E120",
-                 fmt::format("{}: adapters and quantized weights are not split between ranks",
-                             setting("tp", std::to_string(ranks))),
-                 {}, "leave " + setting("tp") + " out, or train all weights");
-  }
+  TRY(check_frozen(recipe, setting("tp", std::to_string(ranks))));
   if (divides(split)) return {};
   if (split_experts(graph).experts > 1) {
     return error("E120",

@@ -48,7 +48,7 @@ class Splitter {
     if (!has(node, OpRow::kDense) || node.inputs.size() < 2) return std::nullopt;
     const TensorId weight = node.inputs[1];
     const Tensor& t = graph_.tensors[weight];
-    const bool whole = t.quantized || !t.shape || t.shape->size() != 2;
+    const bool whole = !t.shape || t.shape->size() != 2;
     if (t.kind != TensorKind::kParameter || whole) return std::nullopt;
     const bool outputs_first =
         has(node, OpRow::kOutputsFirst) || node.attributes.integer("transB", 0) != 0;

@@ -197,7 +197,8 @@ class Reader {
     const JsonValue& value = *facts.required(member.key);
     const auto one = [&](const JsonValue& v) -> Dim {
       if (const auto truth = v.boolean()) return *truth ? 1 : 0;
-      if (v.integer().value_or(0) < 0) return 0;  // an axis from the end, which prices nothing
+      // An axis from the end; of others no sign is priced.
+      if (const int64_t n = v.integer().value_or(0); n < 0) return member.key == "dim" ? n : 0;
       return sizes_->at(file_, v);
     };
     std::vector<Dim> found;

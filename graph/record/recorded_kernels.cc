@@ -3,40 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/record/recorded_call_kernel.h"
+
 namespace plimsoll::recorded {
 namespace {
 
-Dim count(const RecordedTensor& t) { return elements(t.type.shape); }
-Dim size(const RecordedTensor& t) { return bytes(t.type); }
-
-Dim size(const std::vector<const RecordedTensor*>& tensors) {
-  Dim total;
-  for (const RecordedTensor* t : tensors) total += size(*t);
-  return total;
-}
-
-size_t rank(const RecordedTensor& t) { return t.type.shape.size(); }
-
 bool tensor_core(DType dtype, bool tf32) {
   return dtype == DType::kFloat32 ? tf32 : is_float(dtype) && bits(dtype) <= 16;
-}
-
-// The largest of what it reads and writes has the type that counts.
-DType type_of(const RecordedCall& call) { return call.writes.front()->type.dtype; }
-
-Kernel kernel(const RecordedCall& call, const Priced& p, const Dim& elements_worked) {
-  return {.kernel_class = p.kernel_class,
-          .pass = p.pass,
-          .dtype = type_of(call),
-          .op = p.label,
-          .flop = elements_worked * Dim(p.flop),
-          .read = size(call.reads),
-          .written = size(call.writes)};
-}
-
-Kernel in_rows(Kernel k, const Dim& rows, const Dim& all) {
-  k.problem = RowsProblem<Dim>{rows, rows == Dim(1) ? all : floor_div(all, rows)};
-  return k;
 }
 
 // Of a call's facts, at a place.
@@ -48,11 +21,6 @@ Dim fact(const RecordedCall& call, std::string_view name, size_t at, int64_t oth
 
 int64_t number(const RecordedCall& call, std::string_view name, size_t at, int64_t otherwise) {
   return fact(call, name, at, otherwise).constant().value_or(otherwise);
-}
-
-Priced fill_of(const Priced& p) {
-  return {
-      .kernel_class = KernelClass::kCopy, .label = "fill", .flop = 0, .pass = p.pass, .use = p.use};
 }
 
 bool is(const RecordedCall& call, std::string_view name) { return number(call, name, 0, 0) != 0; }
@@ -209,32 +177,11 @@ Kernels rows_of_last(const RecordedCall& call, const Priced& p) {
   return {in_rows(kernel(call, p, count(y)), rows, count(y))};
 }
 
-Kernels reduction(const RecordedCall& call, const Priced& p) {
-  if (call.reads.empty()) return elementwise(call, p);
-  Dim worked;
-  for (const RecordedTensor* t : call.reads) worked += count(*t);
-  return {in_rows(kernel(call, p, worked), count(*call.writes.front()), worked)};
-}
-
-Kernels gather(const RecordedCall& call, const Priced& p) {
-  Kernel k = kernel(call, p, 0);
-  Dim indices;
-  for (size_t i = 1; i < call.reads.size(); ++i) indices += size(*call.reads[i]);
-  k.read = indices + size(*call.writes.front());
-  const Dim rows = call.reads.size() > 1 ? count(*call.reads[1]) : Dim(1);
-  return {in_rows(std::move(k), rows, count(*call.writes.front()))};
-}
-
-// The gradient of a table is zeros, to which those of the rows that were looked up are added.
-Kernels table_gradient(const RecordedCall& call, const Priced& p) {
-  if (call.reads.size() < 2) return elementwise(call, p);
-  const RecordedTensor& gradient = *call.reads[0];
-  const RecordedTensor& indices = *call.reads[1];
-  Kernels kernels = filled(call, fill_of(p));
-  Kernel k = kernel(call, p, count(gradient));
-  k.read = size(gradient) + size(indices);
-  k.written = size(gradient);
-  kernels.push_back(in_rows(std::move(k), count(indices), count(gradient)));
+// As many rows as the result has, of what it chooses from.
+Kernels chosen(const RecordedCall& call, const Priced& p) {
+  Kernels kernels = rows_of_last(call, p);
+  auto& rows = std::get<RowsProblem<Dim>>(kernels.front().problem);
+  if (!call.reads.empty()) rows.columns = floor_div(count(*call.reads.front()), rows.rows);
   return kernels;
 }
 
@@ -290,12 +237,6 @@ Kernels of_targets(const RecordedCall& call, const Priced& p) {
   k.read = size(targets);
   k.written = size(loss);
   return {in_rows(std::move(k), count(loss), count(targets))};
-}
-
-Kernels scatter(const RecordedCall& call, const Priced& p) {
-  Dim given;
-  for (const RecordedTensor* t : call.reads) given += count(*t);
-  return {in_rows(kernel(call, p, given), 1, count(*call.writes.front()))};
 }
 
 }  // namespace plimsoll::recorded

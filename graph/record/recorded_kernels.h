@@ -33,7 +33,12 @@ Kernels rows_of_last(const RecordedCall& call,
                      const Priced& priced);                         // rows: all but the last axis
 Kernels reduction(const RecordedCall& call, const Priced& priced);  // rows: what it writes
 Kernels gather(const RecordedCall& call, const Priced& priced);  // reads of a table what it writes
+Kernels norms(const RecordedCall& call, const Priced& priced);   // rows: tensors of a list
 Kernels scatter(const RecordedCall& call, const Priced& priced);
+Kernels chosen(const RecordedCall& call, const Priced& priced);    // rows: of what is chosen from
+Kernels put(const RecordedCall& call, const Priced& priced);       // rows: what is added, sorted
+Kernels unique(const RecordedCall& call, const Priced& priced);    // one row
+Kernels deformed(const RecordedCall& call, const Priced& priced);  // rows: samples, of columns
 Kernels table_gradient(const RecordedCall& call, const Priced& priced);
 Kernels into_zeros(const RecordedCall& call, const Priced& priced);  // the gradient of a part
 Kernels of_targets(const RecordedCall& call, const Priced& priced);  // reads what is looked up

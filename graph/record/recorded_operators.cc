@@ -24,19 +24,23 @@ using recorded::attention;
 using recorded::convolution;
 using recorded::convolution_backward;
 using recorded::copied;
+using recorded::deformed;
 using recorded::elementwise;
 using recorded::filled;
 using recorded::gather;
 using recorded::into_zeros;
 using recorded::norm;
+using recorded::norms;
 using recorded::of_targets;
 using recorded::pool;
 using recorded::product;
+using recorded::put;
 using recorded::recurrent;
 using recorded::reduction;
 using recorded::rows_of_last;
 using recorded::scatter;
 using recorded::table_gradient;
+using recorded::unique;
 using K = KernelClass;
 
 constexpr std::array kRows{
@@ -69,6 +73,7 @@ constexpr std::array kRows{
     CallRow{"*adaptive_avg_pool*", pool, K::kPool, "adaptive_pool"},
     CallRow{"*adaptive_max_pool*", pool, K::kPool, "max_pool"},
     CallRow{"embedding", gather, K::kGather, "embedding"},
+    CallRow{"_embedding_bag*backward", table_gradient, K::kScatter, "embedding_bag"},
     CallRow{"_embedding_bag*", gather, K::kGather, "embedding_bag"},
     CallRow{"embedding_*backward", table_gradient, K::kScatter, "embedding"},
     CallRow{"index", gather, K::kGather, "index"},
@@ -76,7 +81,7 @@ constexpr std::array kRows{
     CallRow{"gather", gather, K::kGather, "gather"},
     CallRow{"take*", gather, K::kGather, "gather"},
     CallRow{"scatter*", scatter, K::kScatter, "scatter"},
-    CallRow{"index_put*", scatter, K::kScatter, "index_put"},
+    CallRow{"*index_put*", put, K::kScatter, "index_put"},
     CallRow{"index_*", scatter, K::kScatter, "scatter"},
     CallRow{"clone", elementwise, K::kCopy, "copy", 0},
     CallRow{"copy_", copied, K::kCopy, "copy", 0},
@@ -114,7 +119,7 @@ constexpr std::array kRows{
     CallRow{"logsumexp", reduction, K::kReduce, "sum", 3},
     CallRow{"*vector_norm", reduction, K::kReduce, "sum", 2},
     CallRow{"norm*", reduction, K::kReduce, "sum", 2},
-    CallRow{"_foreach_norm", reduction, K::kReduce, "sum", 2},
+    CallRow{"_foreach_norm", norms, K::kReduce, "foreach_norm", 2},
     CallRow{"dot", reduction, K::kReduce, "sum", 2},
     CallRow{"nll_loss*forward", of_targets, K::kReduce, "nll_loss"},
     CallRow{"nll_loss*backward", filled, K::kCopy, "fill", 0},
@@ -122,8 +127,11 @@ constexpr std::array kRows{
     CallRow{"_ctc_loss*", recorded::ctc, K::kReduce, "ctc_loss", 8},
     CallRow{"*_loss", reduction, K::kReduce, "loss", 3},
     CallRow{"sort", rows_of_last, K::kReduce, "sort", 8},
+    CallRow{"*unique*", unique, K::kReduce, "unique", 8},
+    CallRow{"_fft_c2r", elementwise, K::kPointwise, "fft_c2r", 8},
+    CallRow{"*deform_conv2d*", deformed, K::kPointwise, "deform_conv", 2},
     CallRow{"nms", recorded::boxes, K::kReduce, "nms", 4},
-    CallRow{"topk", rows_of_last, K::kReduce, "topk", 4},
+    CallRow{"topk", recorded::chosen, K::kReduce, "topk", 4},
     CallRow{"native_dropout*", elementwise, K::kPointwise, "dropout", 2},
     CallRow{"threshold_backward", elementwise, K::kPointwise, "relu"},
     CallRow{"gelu*", elementwise, K::kPointwise, "gelu", 8},

@@ -36,11 +36,11 @@ size_t host_from(const Node& node) {
   return row ? row->host_from : node.inputs.size();
 }
 
-// Of a quantized matrix: its elements, scales of blocks and of groups of them, tables.
-Dim stored_bytes(const Tensor& t) {
-  const QuantizationRow& row = *t.quantized;
-  const Dim count = elements(*t.shape);
-  const Dim blocks = row.block > 0 ? ceil_div(count, Dim(row.block)) : t.shape->front();
+// Of a quantized matrix of this shape: its elements, scales of blocks and of groups of them,
+// tables.
+Dim stored_bytes(const QuantizationRow& row, const Shape& shape) {
+  const Dim count = elements(shape);
+  const Dim blocks = row.block > 0 ? ceil_div(count, Dim(row.block)) : shape.front();
   Dim sum =
       ceil_div(count * Dim(row.bits), Dim(8)) + ceil_div(blocks * Dim(row.block_bits), Dim(8));
   if (row.group > 0) sum += ceil_div(blocks, Dim(row.group)) * Dim(row.group_bits / 8);
@@ -128,10 +128,11 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
 Value Forward::weight(TensorId id, const parallel::Placements& placements) {
   const Tensor& t = graph_.tensors[id];
   const ParallelPlan& plan = machine_.recipe().parallel;
-  if (t.quantized) return machine_.packed(t.dtype, *t.shape, Role::kParameter, stored_bytes(t));
   const auto computed = placements.computed.find(id);
   const bool whole = computed == placements.computed.end();
   const Shape shape = whole ? *t.shape : part_of(*t.shape, computed->second, plan.mesh);
+  if (t.quantized)
+    return machine_.packed(t.dtype, shape, Role::kParameter, stored_bytes(*t.quantized, shape));
   const auto kept = placements.kept.find(id);
   if (kept != placements.kept.end() && parallel::is_gathered(t, plan)) {
     // Parts of one array are its strategy's.

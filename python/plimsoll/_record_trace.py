@@ -13,7 +13,7 @@ from ._record_card import Stream
 from ._record_values import Values
 
 # What a call is priced by beside its operands: of these operators the numbers that are given too.
-_TOLD = ("conv", "pool", "attention", "upsample", "recurrent")
+_TOLD = ("conv", "pool", "attention", "upsample", "recurrent", "index_put", "::sum", "::mean", "::var", "::std", "::max", "::min", "::amax", "::amin", "::arg")
 # What gradients of gather, index, index_select, max, sort and topk are scattered with (FunctionsManual.cpp).
 _INTO_ZEROS = {torch.ops.aten.scatter_add.default, torch.ops.aten.scatter.src, torch.ops.aten.index_add.default,
                torch.ops.aten.index_put.default}

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
 
 #include "estimator/estimator.h"
 #include "estimator/request/find_platform.h"
@@ -13,28 +16,79 @@
 namespace plimsoll {
 namespace {
 
+// What a server says of its cache, as printed: so many tokens take `printed` times `unit` bytes.
 struct Published {
   const char* source;
-  const char* config;
-  int64_t layers, bytes;  // of a token in all layers, in 16 bits
+  const char* config;  // or a published one, "hf:NAME"
+  int64_t layers;
+  double printed, unit;  // in 16 bits
+  double tokens = 1;
+  double last_digit = 0;  // half of it is what the print may leave out; 0: exact
 };
+
+constexpr double kKib = 1024, kMib = 1024 * kKib, kGib = 1024 * kMib;
+constexpr const char* kLlamaCpp =
+    "what llama.cpp allocates at 2048 tokens: huggingface.co, dranger003/c4ai-command-r-v01-iMat."
+    "GGUF, discussion 6";
+constexpr const char* kLmCache = "LMCache's docs/source/getting_started/faq.rst: per 1000 tokens";
+constexpr const char* kGallery =
+    "S. Raschka, LLM Architecture Gallery: KV cache / token (bf16), by KiB";
 
 // Sizes that the cache does not depend on are small.
 constexpr Published kPublished[] = {
     {"Kwon et al. 2023, arXiv:2309.06180: 800 KB of a token, OPT-13B",
      R"("model_type": "opt", "hidden_size": 5120, "num_attention_heads": 40, "ffn_dim": 64,
         "word_embed_proj_dim": 5120)",
-     40, 819200},
-    {"Zhao et al. 2025, arXiv:2505.09343, table 1: DeepSeek-V3 70.272 KB",
-     R"("model_type": "deepseek_v3", "n_routed_experts": 4, "num_experts_per_tok": 2)", 61, 70272},
-    {"the same: Qwen-2.5 72B 327.680 KB",
+     40, 800, kKib},
+    {"Zhao et al. 2025, arXiv:2505.09343, table 1: DeepSeek-V3",
+     R"("model_type": "deepseek_v3", "n_routed_experts": 4, "num_experts_per_tok": 2)", 61, 70.272,
+     1e3},
+    {"the same: Qwen-2.5 72B",
      R"("model_type": "qwen2", "hidden_size": 8192, "intermediate_size": 64,
         "num_attention_heads": 64, "num_key_value_heads": 8)",
-     80, 327680},
-    {"the same: LLaMA-3.1 405B 516.096 KB",
+     80, 327.68, 1e3},
+    {"the same: LLaMA-3.1 405B",
      R"("model_type": "llama", "hidden_size": 16384, "intermediate_size": 64,
         "num_attention_heads": 128, "num_key_value_heads": 8)",
-     126, 516096},
+     126, 516.096, 1e3},
+    {kLlamaCpp, "hf:mistralai/Mixtral-8x7B-v0.1", 32, 256, kMib, 2048},
+    {kLlamaCpp, "hf:meta-llama/Meta-Llama-3-8B", 32, 256, kMib, 2048},
+    {kLlamaCpp, "hf:meta-llama/Meta-Llama-3-70B", 80, 640, kMib, 2048},
+    // Qwen1.5-32B, Yi-1.5-34B and Command-R 35B, whose value heads are as many as its query heads.
+    {kLlamaCpp,
+     R"("model_type": "qwen2", "hidden_size": 5120, "intermediate_size": 64,
+        "num_attention_heads": 40, "num_key_value_heads": 8)",
+     64, 512, kMib, 2048},
+    {kLlamaCpp,
+     R"("model_type": "llama", "hidden_size": 7168, "intermediate_size": 64,
+        "num_attention_heads": 56, "num_key_value_heads": 8)",
+     60, 480, kMib, 2048},
+    {kLlamaCpp,
+     R"("model_type": "cohere", "hidden_size": 8192, "intermediate_size": 64,
+        "num_attention_heads": 64, "num_key_value_heads": 64)",
+     40, 2560, kMib, 2048},
+    {kLmCache, "hf:Qwen/Qwen3-8B", 36, 0.1373, kGib, 1000, 1e-4},
+    {kLmCache, "hf:Qwen/Qwen3-32B", 64, 0.2441, kGib, 1000, 1e-4},
+    {kLmCache, "hf:meta-llama/Llama-3.1-70B", 80, 0.3052, kGib, 1000, 1e-4},
+    {"vLLM's log in vllm-project/vllm#10517: 1952 blocks of 16 tokens",
+     "hf:meta-llama/Llama-3.1-8B", 32, 3.81, kGib, 1952 * 16, 0.01},
+    {"SGLang's log in vllm-project/vllm#21348: 367,404 tokens, 8.23 GiB of keys on each of 4 GPUs",
+     "hf:Qwen/Qwen3-235B-A22B", 94, 4 * 2 * 8.23, kGib, 367404, 4 * 2 * 0.01},
+    {kGallery, R"("model_type": "gpt2", "n_embd": 1600, "n_head": 25, "n_inner": 64)", 48, 300,
+     kKib},
+    {kGallery,
+     R"("model_type": "olmo2", "hidden_size": 4096, "intermediate_size": 64,
+        "num_attention_heads": 32)",
+     32, 512, kKib},
+    {kGallery, "hf:HuggingFaceTB/SmolLM3-3B", 36, 72, kKib},
+    {kGallery, "hf:openai/gpt-oss-120b", 36, 72, kKib},
+    {kGallery, "hf:openai/gpt-oss-20b", 24, 48, kKib},
+    {kGallery, "hf:meta-llama/Llama-3.2-1B", 16, 32, kKib},
+    {kGallery, "hf:Qwen/Qwen3-4B", 36, 144, kKib},
+    {"the same: Gemma 3 27B, before its windows are full",
+     R"("model_type": "gemma3_text", "hidden_size": 5376, "intermediate_size": 64,
+        "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 128)",
+     62, 496, kKib},
 };
 
 Request serving(const std::string& path, int64_t sequence) {
@@ -53,13 +107,20 @@ TEST_CASE("serve: keys and values of a token are what has been published") {
   const test::Scratch scratch;
   for (const Published& one : kPublished) {
     CAPTURE(one.source);
-    const std::string path = scratch.write(
-        "config.json",
-        fmt::format("{{{}, \"vocab_size\": 100, \"torch_dtype\": \"bfloat16\"}}", one.config));
-    const auto e = estimate(serving(path, 16), test::hwdb());
+    CAPTURE(one.config);
+    const bool named = std::string_view(one.config).starts_with("hf:");
+    const std::string model =
+        named ? one.config
+              : scratch.write("config.json",
+                              fmt::format("{{{}, \"vocab_size\": 100, \"torch_dtype\": "
+                                          "\"bfloat16\"}}",
+                                          one.config));
+    const auto e = estimate(serving(model, 16), test::hwdb());
     REQUIRE(e);
     REQUIRE(e->serve);
-    CHECK(e->serve->kv_bytes_per_token * one.layers == one.bytes);
+    const auto bytes = static_cast<double>(e->serve->kv_bytes_per_token * one.layers);
+    const double printed = bytes * one.tokens / one.unit;
+    CHECK(std::abs(printed - one.printed) <= one.last_digit / 2 + 1e-9 * one.printed);
     CHECK(e->serve->kv_bytes == 2 * 16 * e->serve->kv_bytes_per_token);
     CHECK(e->serve->decode_ns > 0);
     CHECK(e->serve->prefill_ns > 0);

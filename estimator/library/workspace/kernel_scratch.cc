@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "estimator/library/workspace/attention.h"
@@ -37,12 +38,33 @@ int64_t of_sort(const KernelAt& kernel, const Rows& p, const Device&) {
   return sort_scratch(p.rows, p.columns, element_size(kernel));
 }
 int64_t of_layer_norm(const KernelAt& kernel, const Rows& p, const Device& device) {
-  return layer_norm_backward_scratch(p.rows, p.columns, element_size(kernel), device);
+  return norm_backward_scratch(p.rows, p.columns, element_size(kernel), 2, device);
 }
-int64_t of_column_sum(const KernelAt& kernel, const Rows&, const Device& device) {
+int64_t of_rms_norm(const KernelAt& kernel, const Rows& p, const Device& device) {
+  return norm_backward_scratch(p.rows, p.columns, element_size(kernel), 1, device);
+}
+
+// Of an axis that is not the fastest: results lie beside each other, as a matrix's columns.
+int64_t of_columns(const KernelAt& kernel, const Rows& p, const Device& device,
+                   int64_t accumulator) {
   if (kernel.written < 1) return 0;
-  return reduction_workspace(kernel.read / kernel.written, kernel.written * 8 / bits(kernel.dtype),
-                             device);
+  const bool told = p.rows > 1;  // else rows are one: what is written tells
+  const int64_t results = told ? p.rows : kernel.written * 8 / bits(kernel.dtype);
+  const int64_t values = told ? p.columns : kernel.read / kernel.written;
+  // Where offsets do not fit 32 bits it runs in parts, which 16-bit results cannot add up.
+  constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();
+  const bool in_parts = kernel.read > kMostBytes && bits(kernel.dtype) < 32;
+  return reduction_workspace(values, results, device, accumulator) +
+         (in_parts ? results * accumulator : 0);
+}
+int64_t of_column_sum(const KernelAt& kernel, const Rows& p, const Device& device) {
+  return of_columns(kernel, p, device, std::max(kSumAccumulator, element_size(kernel)));
+}
+int64_t of_column_extremum(const KernelAt& kernel, const Rows& p, const Device& device) {
+  return of_columns(kernel, p, device, element_size(kernel));
+}
+int64_t of_wide_columns(const KernelAt& kernel, const Rows& p, const Device& device) {
+  return of_columns(kernel, p, device, kWideAccumulator);
 }
 // Forward: the result in the products' order, and before its bias is added. Backward: the result's
 // gradient in that order.
@@ -54,21 +76,27 @@ int64_t of_foreach_norm(const KernelAt&, const Rows& p, const Device&) {
   return foreach_norm_scratch(p.rows, p.columns);
 }
 
-// Of what remains of each row in the result the problem tells how much; of its input what was read.
 int64_t of_topk(const KernelAt& kernel, const Rows& p, const Device& device) {
-  const int64_t size = element_size(kernel);
-  return topk_scratch(p.rows, kernel.read / (std::max<int64_t>(p.rows, 1) * size), size, device);
+  return topk_scratch(p.rows, p.columns, element_size(kernel), device);
 }
 // Logarithms of the probabilities of the labels' rests, which are as many as of their beginnings.
 int64_t of_ctc_loss(const KernelAt&, const Rows& p, const Device&) {
   return p.rows * p.columns * kSum;
 }
+int64_t of_unique(const KernelAt& kernel, const Rows& p, const Device&) {
+  return unique_scratch(p.columns, element_size(kernel), false);
+}
+int64_t of_unique_inverse(const KernelAt& kernel, const Rows& p, const Device&) {
+  return unique_scratch(p.columns, element_size(kernel), true);
+}
+// cuFFT overwrites the complex input of a real inverse: it is given a copy.
+int64_t of_real_inverse(const KernelAt& kernel, const Rows&, const Device&) { return kernel.read; }
 int64_t of_nms(const KernelAt&, const Rows& p, const Device&) { return nms_scratch(p.rows); }
 
 enum class When : uint8_t { kForward, kBackward, kAlways };
 
 struct ScratchRow {
-  std::string_view op;  // of the kernel
+  std::string_view op;  // of the kernel; "column_*": all that begin so and have no row above
   When when;
   int64_t (*bytes)(const KernelAt& kernel, const Rows& problem, const Device& device);
   std::string_view source;  // in PyTorch's aten/src/ATen/native, or in torchvision
@@ -78,9 +106,21 @@ constexpr ScratchRow kRows[] = {
     {"embedding", When::kBackward, of_embedding, "cuda/Embedding.cu, EmbeddingBackwardKernel.cu"},
     {"embedding_bag", When::kBackward, of_bags, "cuda/EmbeddingBag.cu, EmbeddingBackwardKernel.cu"},
     {"index_put", When::kBackward, of_index_put, "cuda/Indexing.cu: index_put_with_sort_kernel"},
-    {"sort", When::kForward, of_sort, "cuda/Sort.cpp, SortStable.cu"},
+    {"index_put_accumulate", When::kAlways, of_index_put,
+     "cuda/Indexing.cu: index_put_with_sort_kernel"},
+    {"sort", When::kAlways, of_sort, "cuda/Sort.cpp, SortStable.cu"},
+    {"unique", When::kAlways, of_unique, "cuda/UniqueCub.cu"},
+    {"unique_inverse", When::kAlways, of_unique_inverse, "cuda/UniqueCub.cu"},
     {"layer_norm", When::kBackward, of_layer_norm, "cuda/layer_norm_kernel.cu"},
-    {"column_sum", When::kAlways, of_column_sum, "cuda/Reduce.cuh: global_memory_size()"},
+    {"rms_norm", When::kBackward, of_rms_norm, "cuda/layer_norm_kernel.cu"},
+    {"column_var", When::kAlways, of_wide_columns, "cuda/ReduceMomentKernel.cu: WelfordOps"},
+    {"column_argmax", When::kAlways, of_wide_columns, "cuda/ReduceArgMaxKernel.cu: ArgMaxOps"},
+    {"column_argmin", When::kAlways, of_wide_columns, "cuda/ReduceArgMinKernel.cu: ArgMinOps"},
+    {"column_max_position", When::kAlways, of_wide_columns,
+     "cuda/ReduceMaxValuesKernel.cu: MaxOps"},
+    {"column_max", When::kAlways, of_column_extremum, "cuda/ReduceMaxValuesKernel.cu"},
+    {"column_*", When::kAlways, of_column_sum, "cuda/Reduce.cuh: global_memory_size()"},
+    {"fft_c2r", When::kAlways, of_real_inverse, "cuda/SpectralOps.cpp: _fft_c2r_cufft()"},
     {"deform_conv", When::kAlways, of_deform_conv,
      "torchvision/csrc/ops/cuda/deform_conv2d_kernel.cu"},
     {"topk", When::kForward, of_topk, "cuda/TensorTopK.cu: mbtopk::launch()"},
@@ -91,8 +131,10 @@ constexpr ScratchRow kRows[] = {
 
 bool runs(const ScratchRow& row, const KernelAt& kernel) {
   const bool forward = kernel.pass == Pass::kForward;
-  return kernel.op == row.op &&
-         (row.when == When::kAlways || forward == (row.when == When::kForward));
+  const bool named = row.op.ends_with('*')
+                         ? kernel.op.starts_with(row.op.substr(0, row.op.size() - 1))
+                         : kernel.op == row.op;
+  return named && (row.when == When::kAlways || forward == (row.when == When::kForward));
 }
 
 }  // namespace
@@ -145,13 +187,20 @@ int64_t sort_scratch(int64_t rows, int64_t columns, int64_t element_bytes) {
   return kIndex * n + sort_pairs_scratch(n, element_bytes, kIndex);
 }
 
-int64_t layer_norm_backward_scratch(int64_t rows, int64_t columns, int64_t element_bytes,
-                                    const Device& device) {
+// LaunchGammaBetaBackwardCUDAKernel().
+int64_t norm_backward_scratch(int64_t rows, int64_t columns, int64_t element_bytes, int64_t weights,
+                              const Device& device) {
   constexpr int64_t kManyRows = 65536, kTile = 32, kMostParts = 32768;
-  const int64_t tiles = columns / kTile;
-  if (rows <= kManyRows || tiles < 1 || 2 * tiles >= device.sms) return 0;
-  const int64_t parts = std::min(rows / kTile, kMostParts / tiles);
-  return 2 * parts * columns * element_bytes + reduction_workspace(parts, columns, device);
+  if (rows <= kManyRows || columns < 1 || columns / kTile >= device.sms / 2) return 0;
+  const int64_t parts =
+      std::min(ceil_divide(rows, kTile), kMostParts / ceil_divide(columns, kTile));
+  return weights * parts * columns * element_bytes + reduction_workspace(parts, columns, device);
+}
+
+// Keys alone are sorted, or pairs of them and a range; what runs on them then takes less.
+int64_t unique_scratch(int64_t n, int64_t element_bytes, bool inverse) {
+  const int64_t range = inverse ? kIndex : 0;
+  return n * (element_bytes + 2 * range) + sort_pairs_scratch(n, element_bytes, range);
 }
 
 int64_t deform_conv_columns(int64_t samples, int64_t bytes) {

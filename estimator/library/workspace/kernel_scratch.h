@@ -24,9 +24,12 @@ int64_t embedding_backward_scratch(int64_t n, int64_t touched, int64_t columns, 
 int64_t index_put_scratch(int64_t n);
 // torch.sort() of `rows` of `columns` each.
 int64_t sort_scratch(int64_t rows, int64_t columns, int64_t element_bytes);
-// Gradients of a layer norm's weights: partial sums where there are many short rows.
-int64_t layer_norm_backward_scratch(int64_t rows, int64_t columns, int64_t element_bytes,
-                                    const Device& device);
+// Gradients of a norm's weights: partial sums where there are many short rows, of each of its
+// `weights`, 2 of a layer norm and 1 of an RMS norm.
+int64_t norm_backward_scratch(int64_t rows, int64_t columns, int64_t element_bytes, int64_t weights,
+                              const Device& device);
+// torch.unique() of n elements, sorted; `inverse`: with where each one went.
+int64_t unique_scratch(int64_t n, int64_t element_bytes, bool inverse);
 // Columns of as many samples as run at once, of `bytes` each.
 int64_t deform_conv_columns(int64_t samples, int64_t bytes);
 // torch.topk() of `rows` of `columns` each: where rows are long for their number, several blocks

@@ -9,8 +9,8 @@
 namespace plimsoll {
 namespace {
 
-// Reduce.cuh's own, for sums in 32 bits.
-constexpr int64_t kThreads = 512, kWarp = 32, kSumBytes = 4;
+// Reduce.cuh's own.
+constexpr int64_t kThreads = 512, kWarp = 32;
 constexpr int64_t kLeastValues = 16, kMostValues = 256;  // that a thread adds up
 
 // Resident threads of a multiprocessor (CUDA C++ Programming Guide, technical specifications per
@@ -42,7 +42,8 @@ int64_t vector_of(int64_t columns) {
 
 }  // namespace
 
-int64_t reduction_workspace(int64_t rows, int64_t columns, const Device& device) {
+int64_t reduction_workspace(int64_t rows, int64_t columns, const Device& device,
+                            int64_t accumulator) {
   if (rows < 1 || columns < 1 || device.sms < 1) return 0;
   const int64_t vector = vector_of(columns), threads = kThreads / vector;
   const int64_t across = power_of_two_up_to(columns / vector, threads);
@@ -60,7 +61,7 @@ int64_t reduction_workspace(int64_t rows, int64_t columns, const Device& device)
   const int64_t parts =
       std::max(std::min(ceil_divide(room, blocks), ceil_divide(values, kLeastValues)),
                ceil_divide(values, kMostValues));
-  return parts > 1 ? kSumBytes * columns * parts * width * vector : 0;
+  return parts > 1 ? accumulator * columns * parts * width * vector : 0;
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,6 @@
-// reduction_workspace: the scratch memory of PyTorch's sums over the rows of a matrix, such as the
-// gradient of a linear layer's bias. Where many blocks share a column each writes its part to
-// memory that the kernel asks the allocator for itself, so that no dispatch on fake tensors sees
+// reduction_workspace: the scratch memory of PyTorch's reductions over the rows of a matrix, such
+// as the gradient of a linear layer's bias. Where many blocks share a column each writes its part
+// to memory that the kernel asks the allocator for itself, so that no dispatch on fake tensors sees
 // it.
 //
 // Source: setReduceConfig and ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/
@@ -14,7 +14,14 @@
 
 namespace plimsoll {
 
-// Bytes, for `columns` sums of `rows` numbers each that lie a row apart. 0 where no block shares.
-int64_t reduction_workspace(int64_t rows, int64_t columns, const Device& device);
+// Bytes of what a block hands to the others: a sum in 32 bits ...
+inline constexpr int64_t kSumAccumulator = 4;
+// ... a value with its position, or what a variance is made of (Welford's mean, squares, counts).
+inline constexpr int64_t kWideAccumulator = 16;
+
+// Bytes, for `columns` results of `rows` numbers each that lie a row apart. 0 where no block
+// shares.
+int64_t reduction_workspace(int64_t rows, int64_t columns, const Device& device,
+                            int64_t accumulator = kSumAccumulator);
 
 }  // namespace plimsoll

@@ -49,4 +49,28 @@ TEST_CASE("split check: experts are not split, and shared by another axis") {
   CHECK(answered.error().front().help.find(setting("ep")) != std::string::npos);
 }
 
+// Of Qwen 3's 8.2 billion parameters all but its tables of words and norms are stored in few bits.
+TEST_CASE("split check: engines split quantized weights that are served, with their scales") {
+  const auto weights = [](int64_t ranks, std::string_view form) {
+    Request request = test::request("hf:Qwen/Qwen3-8B", "a100-sxm-80gb", 1);
+    request.gpu_count = ranks;
+    request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = ranks;
+    request.recipe.mode = Mode::kInference;
+    request.recipe.finetune.quantize = find_quantization(form);
+    request.dims["sequence"] = 128;
+    const auto answered = estimate_once(request, test::hwdb());
+    return answered ? answered->memory.parameter_bytes : 0;
+  };
+  for (const char* form : {"gptq-4bit", "fp8"}) {
+    CAPTURE(form);
+    const int64_t whole = weights(1, form), half = weights(2, form);
+    REQUIRE(half > 0);
+    // Norms are whole on each rank: 1.2 MiB of them.
+    CHECK(half == doctest::Approx(static_cast<double>(whole) / 2).epsilon(.001));
+  }
+  CHECK(weights(1, "nf4") > 0);
+  CHECK(weights(2, "nf4") == 0);
+  CHECK(weights(2, "int8") == 0);
+}
+
 }  // namespace plimsoll

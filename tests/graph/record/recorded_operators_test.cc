@@ -158,3 +158,93 @@ TEST_CASE("recorded operators: a filter of one position lies in no order of its 
   const auto kernels = kernels_of({"convolution", {&x, &w}, {&y}, {}}, Phase::kForward, {});
   CHECK_FALSE(std::get<ConvProblem<Dim>>(kernels.at(0).problem).channels_last);
 }
+
+namespace {
+
+using Facts = std::map<std::string, std::vector<Dim>, std::less<>>;
+
+RowsProblem<Dim> rows_of(const Kernel& kernel) {
+  return std::get<RowsProblem<Dim>>(kernel.problem);
+}
+
+}  // namespace
+
+// The scratch memory of their kernels goes by these names (estimator/library/workspace).
+TEST_CASE("recorded operators: reductions that leave the fastest axis are of columns") {
+  const RecordedTensor x = tensor({64, 16, 8}), first = tensor({16, 8}), last = tensor({64, 16}),
+                       middle = tensor({64, 8}), one = tensor({});
+  const auto op = [&](const char* name, const RecordedTensor& from, const RecordedTensor& to,
+                      const Facts& facts) {
+    return only_kernel({name, {&from}, {&to}, facts}).op;
+  };
+  CHECK(op("sum", x, first, {{"dim", {0}}}) == "column_sum");
+  CHECK(op("sum", x, middle, {{"dim", {1}}}) == "column_sum");
+  CHECK(op("sum", x, last, {{"dim", {-1}}}) == "sum");
+  CHECK(op("mean", x, tensor({64, 1, 1}), {{"dim", {1, 2}}}) == "mean");
+  CHECK(op("sum", x, one, {}) == "sum");
+  // By its shapes alone, where nothing is told.
+  CHECK(op("sum", x, first, {}) == "column_sum");
+  CHECK(op("sum", x, last, {}) == "sum");
+  CHECK(op("var", x, first, {{"dim", {0}}}) == "column_var");
+  CHECK(op("amax", x, first, {{"dim", {0}}}) == "column_max");
+  CHECK(op("argmax", x, first, {{"dim", {0}}}) == "column_argmax");
+  const RecordedTensor at = tensor({16, 8}, DType::kInt64);
+  CHECK(only_kernel({"max", {&x}, {&first, &at}, {{"dim", {0}}}}).op == "column_max_position");
+  RecordedTensor image = tensor({4, 16, 8, 8});
+  const RecordedTensor channels = tensor({4, 16, 1, 1});
+  CHECK(op("mean", image, channels, {{"dim", {-1, -2}}}) == "mean");
+  image.order = MemoryOrder::kChannelsLast;
+  CHECK(op("mean", image, channels, {{"dim", {-1, -2}}}) == "column_mean");
+}
+
+TEST_CASE("recorded operators: values that are added are rows, those that are put are not") {
+  const RecordedTensor x = tensor({100, 8}), at = tensor({40}, DType::kInt64),
+                       one = tensor({1}, DType::kInt64), values = tensor({40, 8});
+  const auto put = [&](Facts facts, Phase phase) {
+    return only_kernel({"index_put_", {&x, &one, &at, &values}, {&x}, std::move(facts)}, phase);
+  };
+  const Kernel added = put({{"accumulate", {1}}}, Phase::kForward);
+  CHECK(added.op == "index_put_accumulate");
+  CHECK(rows_of(added) == RowsProblem<Dim>{40, 8});
+  CHECK(put({{"accumulate", {0}}}, Phase::kBackward).op == "index_put");
+  CHECK(put({}, Phase::kForward).op == "index_put");
+  CHECK(put({}, Phase::kBackward).op == "index_put_accumulate");
+}
+
+TEST_CASE(
+    "recorded operators: the gradient of bags has a row for each index, of the table's width") {
+  const RecordedTensor gradient = tensor({32, 16}), ids = tensor({320}, DType::kInt64),
+                       table = tensor({100, 16});
+  const auto kernels = kernels_of(
+      {"_embedding_bag_dense_backward", {&gradient, &ids}, {&table}, {}}, Phase::kBackward, {});
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[1].op == "embedding_bag");
+  CHECK(rows_of(kernels[1]) == RowsProblem<Dim>{320, 16});
+  CHECK(kernels[1].written == Dim(4 * 100 * 16));  // the whole table: it has fewer rows
+}
+
+TEST_CASE("recorded operators: deformable columns, distinct elements, norms of a list") {
+  const RecordedTensor x = tensor({4, 8, 12, 12}), w = tensor({16, 8, 3, 3}),
+                       offsets = tensor({4, 18, 10, 10}), y = tensor({4, 16, 10, 10});
+  const Kernel forward = only_kernel({"deform_conv2d", {&x, &w, &offsets}, {&y}, {}});
+  CHECK(forward.op == "deform_conv");
+  CHECK(rows_of(forward) == RowsProblem<Dim>{4, 8 * 9 * 100});
+  const Kernel backward =
+      only_kernel({"_deform_conv2d_backward", {&y, &x, &w, &offsets}, {&x, &w, &offsets}, {}},
+                  Phase::kBackward);
+  CHECK(rows_of(backward) == rows_of(forward));
+  CHECK(backward.read == Dim(4 * 4 * 16 * 100));
+
+  const RecordedTensor ids = tensor({500}, DType::kInt64), few = tensor({30}, DType::kInt64),
+                       none = tensor({0}, DType::kInt64);
+  CHECK(only_kernel({"_unique2", {&ids}, {&few, &none, &none}, {}}).op == "unique");
+  CHECK(only_kernel({"_unique2", {&ids}, {&few, &ids, &none}, {}}).op == "unique_inverse");
+  const RecordedTensor all = tensor({16, 20000}), best = tensor({16, 8}),
+                       places = tensor({16, 8}, DType::kInt64);
+  CHECK(rows_of(only_kernel({"topk", {&all}, {&best, &places}, {}})) ==
+        RowsProblem<Dim>{16, 20000});
+  const Kernel norms = only_kernel({"_foreach_norm", {&x, &w}, {&few, &few}, {}});
+  CHECK(norms.op == "foreach_norm");
+  CHECK(rows_of(norms) == RowsProblem<Dim>{2, 4 * 8 * 144});
+  CHECK(only_kernel({"_fft_c2r", {&x}, {&y}, {}}).op == "fft_c2r");
+}

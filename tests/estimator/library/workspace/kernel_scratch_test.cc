@@ -52,15 +52,21 @@ TEST_CASE("a sort of up to 4096 is in place, longer ones take pairs") {
   CHECK(sort_scratch(2, 1000000, 4) == 20000000);  // one row after the other
 }
 
-TEST_CASE("a layer norm of many short rows adds partial sums of its weights' gradients") {
+TEST_CASE("a norm of many short rows adds partial sums of its weights' gradients") {
   const Device a100 = scratch_card(108), h100 = scratch_card(132);
   // Swin-T's first stage at batch 256: 10,922 parts of 96.
-  CHECK(layer_norm_backward_scratch(802816, 96, 4, a100) ==
+  CHECK(norm_backward_scratch(802816, 96, 4, 2, a100) ==
         8388096 + reduction_workspace(10922, 96, a100));
-  CHECK(layer_norm_backward_scratch(200704, 192, 4, h100) ==
+  CHECK(norm_backward_scratch(200704, 192, 4, 2, h100) ==
         8388096 + reduction_workspace(5461, 192, h100));
-  CHECK(layer_norm_backward_scratch(65536, 96, 4, a100) == 0);
-  CHECK(layer_norm_backward_scratch(100000, 2048, 4, a100) == 0);  // wide rows
+  CHECK(norm_backward_scratch(65536, 96, 4, 2, a100) == 0);
+  CHECK(norm_backward_scratch(100000, 2048, 4, 2, a100) == 0);  // wide rows
+  // An RMS norm's one weight, in 16 bits: of 65,537 rows 2049 parts.
+  CHECK(norm_backward_scratch(65537, 128, 2, 1, a100) ==
+        2049 * 128 * 2 + reduction_workspace(2049, 128, a100));
+  // Queries and keys of a head are normed alone: rows narrower than a tile have parts too.
+  CHECK(norm_backward_scratch(131072, 16, 4, 1, a100) ==
+        4096 * 16 * 4 + reduction_workspace(4096, 16, a100));
 }
 
 TEST_CASE("a deformable convolution has columns of as many samples as divide the batch") {
@@ -68,6 +74,12 @@ TEST_CASE("a deformable convolution has columns of as many samples as divide the
   CHECK(deform_conv_columns(16, kOne) == 603979776);
   CHECK(deform_conv_columns(64, kOne) == 32 * kOne);
   CHECK(deform_conv_columns(37, kOne) == kOne);
+}
+
+TEST_CASE("unique elements are sorted, with a range where their places are asked for") {
+  CHECK(unique_scratch(1000, 8, false) == 16000);
+  CHECK(unique_scratch(1000, 8, true) == 8000 + 16000 + 16000);
+  CHECK(unique_scratch(1000, 4, true) == 4000 + 16000 + 12000);
 }
 
 TEST_CASE("norms of lists have a number for each chunk of the largest tensor") {
@@ -116,6 +128,38 @@ TEST_CASE("kernels take scratch by their rows") {
         48 * 4096);
   CHECK(kernel_scratch(rows_kernel("column_sum", Pass::kBackward, 1, 768, 8192 * 3072, 3072),
                        device) == reduction_workspace(8192, 768, device));
+  // 8192 rows of 3072 numbers, of which each column is made one: 4 bytes a sum, 16 where a value
+  // has its position or a variance is taken, an element where it is the largest.
+  const auto columns = [&](const char* op, DType dtype) {
+    KernelAt kernel = rows_kernel(op, Pass::kForward, 768, 8192, 8192 * 3072, 3072);
+    kernel.dtype = dtype;
+    return kernel_scratch(kernel, device);
+  };
+  const int64_t of_sums = reduction_workspace(8192, 768, device);
+  CHECK(of_sums == 50331648);
+  CHECK(columns("column_mean", DType::kFloat32) == of_sums);
+  CHECK(columns("column_mean", DType::kBFloat16) == of_sums);
+  CHECK(columns("column_reduce", DType::kFloat64) == 2 * of_sums);
+  CHECK(columns("column_max", DType::kFloat16) == of_sums / 2);
+  CHECK(columns("column_var", DType::kFloat32) == 4 * of_sums);
+  CHECK(columns("column_max_position", DType::kFloat32) == 4 * of_sums);
+  CHECK(columns("column_argmax", DType::kInt64) == 4 * of_sums);
+  CHECK(columns("reduce", DType::kFloat32) == 0);  // along rows
+  // Beyond 2 GiB sums of 16 bits are carried from part to part in 32.
+  KernelAt long_sum = rows_kernel("column_sum", Pass::kForward, 768, int64_t{1} << 21,
+                                  (int64_t{768} << 21) * 2, 768 * 2);
+  long_sum.dtype = DType::kBFloat16;
+  CHECK(kernel_scratch(long_sum, device) ==
+        reduction_workspace(int64_t{1} << 21, 768, device) + 768 * 4);
+  CHECK(kernel_scratch(rows_kernel("rms_norm", Pass::kBackward, 131072, 128, 0, 0), device) ==
+        norm_backward_scratch(131072, 128, 4, 1, device));
+  CHECK(kernel_scratch(rows_kernel("index_put_accumulate", Pass::kForward, 4096, 8, 0, 0),
+                       device) == 48 * 4096);
+  CHECK(kernel_scratch(rows_kernel("index_put", Pass::kForward, 4096, 8, 0, 0), device) == 0);
+  CHECK(kernel_scratch(rows_kernel("unique_inverse", Pass::kForward, 1, 1000, 0, 0), device) ==
+        32000);
+  CHECK(kernel_scratch(rows_kernel("fft_c2r", Pass::kForward, 1, 1000, 4096, 4000), device) ==
+        4096);
   // Forward: columns and the result twice; backward the result's gradient once.
   CHECK(kernel_scratch(rows_kernel("deform_conv", Pass::kForward, 4, 100, 0, 64), device) ==
         1600 + 128);
@@ -126,7 +170,7 @@ TEST_CASE("kernels take scratch by their rows") {
         1600 * 41 * 4);
   CHECK(kernel_scratch(rows_kernel("ctc_loss", Pass::kForward, 1600, 41, 0, 0), device) == 0);
   CHECK(kernel_scratch(rows_kernel("nms", Pass::kForward, 64, 4, 0, 0), device) == 512);
-  CHECK(kernel_scratch(rows_kernel("topk", Pass::kForward, 4, 5, 320000, 0), device) ==
+  CHECK(kernel_scratch(rows_kernel("topk", Pass::kForward, 4, 20000, 0, 0), device) ==
         topk_scratch(4, 20000, 4, device));
   CHECK(kernel_scratch(rows_kernel("relu", Pass::kForward, 1, 8192, g, g), device) == 0);
 }

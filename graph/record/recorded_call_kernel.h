@@ -1,0 +1,42 @@
+// A recorded call as one kernel: what the families of operators (recorded_kernels.h) begin with.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "graph/record/recorded_kernels.h"
+
+namespace plimsoll::recorded {
+
+inline Dim count(const RecordedTensor& t) { return elements(t.type.shape); }
+inline Dim size(const RecordedTensor& t) { return bytes(t.type); }
+inline Dim size(const std::vector<const RecordedTensor*>& tensors) {
+  Dim total;
+  for (const RecordedTensor* t : tensors) total += size(*t);
+  return total;
+}
+inline size_t rank(const RecordedTensor& t) { return t.type.shape.size(); }
+
+// Of the type of its first result; reads and writes all that the call does.
+inline Kernel kernel(const RecordedCall& call, const Priced& p, const Dim& elements_worked) {
+  return {.kernel_class = p.kernel_class,
+          .pass = p.pass,
+          .dtype = call.writes.front()->type.dtype,
+          .op = p.label,
+          .flop = elements_worked * Dim(p.flop),
+          .read = size(call.reads),
+          .written = size(call.writes)};
+}
+
+// `all` elements in groups.
+inline Kernel in_rows(Kernel k, const Dim& rows, const Dim& all) {
+  k.problem = RowsProblem<Dim>{rows, rows == Dim(1) ? all : floor_div(all, rows)};
+  return k;
+}
+
+inline Priced fill_of(const Priced& p) {
+  return {
+      .kernel_class = KernelClass::kCopy, .label = "fill", .flop = 0, .pass = p.pass, .use = p.use};
+}
+
+}  // namespace plimsoll::recorded
