@@ -32,12 +32,15 @@ if test -z "$folder"; then
 fi
 page does-not-fit estimate builtin:alexnet --gpu tesla-t4 --batch 16384
 page several-gpus estimate hf:llama-3.1-8b --gpu h100-sxm-80gb --gpus 8 --fsdp --batch 1
+page serve estimate hf:llama-3.1-8b --gpu h100-sxm-80gb --mode serve --engine vllm --batch 32 --dim sequence=8192
+page record estimate "$PWD/../tests/golden/steps/losses_inside.plimsoll.json.gz" --gpu l4
+page advise advise hf:Qwen/Qwen3-8B --gpu rtx-4090 --batch 8 --optimizer adamw --dim sequence=1024
 page plans advise hf:llama-3.1-8b --gpu h100-sxm-80gb --gpus 8
 page max-batch max-batch builtin:resnet50 --gpu tesla-t4
 page compare compare builtin:resnet50 builtin:vit_b_16 --gpu t4 --gpu l4 --gpu a100 --price t4=0.35 --price l4=0.8 --price a100=3 --batch 64
 page sweep sweep "$PWD/../examples/sweep.yaml" --price rtx-4090=0.7 --price a100-80gb-sxm=2 --price h100-80gb-sxm=3
 page validate validate "$PWD/../examples/measured-runs.csv"
-for name in estimate does-not-fit several-gpus plans max-batch compare sweep validate; do
+for name in estimate does-not-fit several-gpus serve record advise plans max-batch compare sweep validate; do
   for scheme in light dark; do
     picture "$name" 1280 3600 "$scheme" "$folder/$name-desk-$scheme.png"
     picture "$name" 390 4800 "$scheme" "$folder/$name-phone-$scheme.png"

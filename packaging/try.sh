@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # packaging/try.sh DEB WHEELS ARCHIVE: in a fresh Debian 12: the package installs, its commands answer, pages
 # open, shells complete; the wheel and what it needs, in the folder WHEELS, install into an environment
-# and answer the same; `./dev test` brings what a fresh machine lacks. The command of the archive answers in a
-# root that has nothing else. Needs root and Debian's archive.
+# and answer the same; a clone is installed by pip; `./dev test` brings what a fresh machine lacks. The command of the
+# archive answers elsewhere (packaging/try_static.sh). Needs root, Debian's archive and the package index.
 set -euo pipefail
 deb=$(realpath "$1")
 wheels=$(realpath "$2")
@@ -14,9 +14,7 @@ trap 'umount "$root/proc" 2> /dev/null; rm -rf --one-file-system "$root"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 inside() { chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin MANWIDTH=80 "$@"; }
 
-tar -C "$root" --strip-components=1 -xf "$archive"
-chroot "$root" /plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 | grep -q FITS || fail "the archive's command alone"
-rm -rf "${root:?}"/*
+"$tree/packaging/try_static.sh" "$archive"
 
 debootstrap --variant=minbase --include=man-db,bash-completion bookworm "$root" > "$root.log" 2>&1 ||
   { tail "$root.log"; fail "debootstrap"; }
@@ -51,13 +49,23 @@ print(plimsoll.estimate("builtin:resnet50", gpu="rtx-4090", batch=128).to_json()
 inside apt-get purge -y -q plimsoll > /dev/null
 ! inside ls /usr/bin/plimsoll 2> /dev/null || fail "it stays where it is removed"
 
-# The README's second command, those of its entries that Debian's archive is enough for. What was built
-# here goes along, at the same place: the same compilers need not do it again.
+# What a clone is asked for. What was built here goes along, at the same place: the same compilers need not do it again.
 inside apt-get install -y -q --no-install-recommends git ca-certificates > /dev/null
 mkdir -p "$root$tree/build"
 git -C "$tree" ls-files -z | tar -C "$tree" --null --files-from - --create | tar -C "$root$tree" --extract
-for made in .git build/release build/dev build/vega build/cudnn; do
+for made in .git build/release build/dev build/ship build/vega build/cudnn; do
   [ ! -e "$tree/$made" ] || cp -a "$tree/$made" "$root$tree/$made"
 done
+# The package, by the README's command. How pip finds its index is the machine's affair.
+mapfile -t pip < <(env | grep '^PIP_[A-Z_]*=' || true)
+for given in "${pip[@]}"; do
+  file=${given#*=}
+  [ ! -f "$file" ] || install -D -m 644 "$file" "$root$file"
+done
+inside env "${pip[@]}" bash -c "cd '$tree' && ./dev packages && python3 -m venv build/env && build/env/bin/pip install --quiet ." ||
+  fail "pip install ."
+inside "$tree/build/env/bin/plimsoll" estimate builtin:resnet50 --gpu rtx-4090 --batch 128 --json | cmp - "$root/tmp/said" ||
+  fail "the command of pip install ."
+# The tests that Debian's archive is enough for.
 inside bash -c "cd '$tree' && ./dev test '^(unit|command_line|consumer|browser)\$'" || fail "./dev test"
 echo "passed"

@@ -174,11 +174,11 @@ CLASSES = [
 
 # The rows that README.md shows, by title; what each is called there.
 SHOWN = {
-    "against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state": "weights, buffers, gradients, optimizer state, against PyTorch's own",
-    "... peak of live tensors, TorchScript exporter": "peak of live tensors in training, against PyTorch's own",
+    "against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state": "sizes of weights, buffers, gradients and optimizer state, compared with PyTorch's",
+    "... peak of live tensors, TorchScript exporter": "peak of live tensors in training, compared with PyTorch's",
     "memory of the process (nvidia-smi)": "memory of the process (nvidia-smi), all frameworks",
     "... published since 2020": "step or forward pass published since 2020 (3090, 4090, A100, V100, 2080 Ti)",
-    "... batches lie ready": "step of several GPUs, batches ready",
+    "... batches lie ready": "step of several GPUs, without data loading",
 }
 
 

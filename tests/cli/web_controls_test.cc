@@ -2,23 +2,37 @@
 // each other, and the page is small.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/support/web_page.h"
 
 namespace plimsoll::test {
 namespace {
 
-// A slider's next stop, and the answer to it.
-void move(Browser& browser, const std::string& label, int steps) {
+// A slider's next stop, and the answer to it: by the page's clock, milliseconds from the input to
+// the answer that is drawn.
+double move(Browser& browser, const std::string& label, int steps) {
   browser.evaluate(
       "(() => { document.body.dataset.drawn = 'false'; const slider = "
       "document.querySelector('input[type=range][aria-label^=\"" +
       label + "\"]'); slider.value = String(Number(slider.value) + " + std::to_string(steps) +
-      "); slider.dispatchEvent(new Event('input', { bubbles: true })); })()");
+      "); const began = performance.now(); new MutationObserver((changes, observer) => { if "
+      "(document.body.dataset.drawn !== 'true') return; window.took = performance.now() - began; "
+      "observer.disconnect(); }).observe(document.body, { attributes: true, attributeFilter: "
+      "['data-drawn'] }); slider.dispatchEvent(new Event('input', { bubbles: true })); })()");
   wait_until_drawn(browser);
+  return browser.evaluate("window.took");
+}
+
+// The least of them that a share of `most` does not exceed.
+double quantile(std::vector<double> times, double most) {
+  std::ranges::sort(times);
+  return times[static_cast<size_t>(std::ceil(most * static_cast<double>(times.size()))) - 1];
 }
 
 }  // namespace
@@ -34,11 +48,15 @@ TEST_CASE("web: sliders are followed, within the time that a page has") {
     move(browser, "batch", 1);
     CHECK(answer_of(browser)["input"]["batch"] == 2);
     CHECK(answer_of(browser)["result"]["time"]["step_ns"].get<int64_t>() > before);
-    constexpr int kMoves = 12;
+    constexpr int kMoves = 20;
+    std::vector<double> times;
     const double began = browser.processor_seconds();
-    for (int i = 0; i < kMoves; ++i) move(browser, "batch", i < 6 ? 1 : -1);
+    for (int i = 0; i < kMoves; ++i) times.push_back(move(browser, "batch", i % 10 < 5 ? 1 : -1));
     const double each = (browser.processor_seconds() - began) / kMoves;
-    MESSAGE(model << ": " << each * 1e3 << " ms of a processor for a move");
+    // The clock is the machine's, which may have other work: only the processor's time is a limit.
+    MESSAGE(model << ": " << each * 1e3
+                  << " ms of a processor for a move; by the clock 95 % within "
+                  << quantile(times, 0.95) << " ms");
     CHECK(each < kMostSeconds);
     CHECK(answer_of(browser)["input"]["batch"] == 2);
     CHECK(browser.evaluate("document.querySelectorAll('.roofline .dot').length") > 2);
