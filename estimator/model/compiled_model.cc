@@ -5,6 +5,7 @@
 #include "estimator/model/adapted_graph.h"
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/recorded_step.h"
+#include "estimator/model/training_notes.h"
 #include "estimator/model/turned_layout.h"
 #include "estimator/model/weight_notes.h"
 #include "graph/base/escape.h"
@@ -22,6 +23,7 @@
 #include "graph/rewrite/fold.h"
 #include "graph/rewrite/recover.h"
 #include "graph/rewrite/restore_casts.h"
+#include "graph/rewrite/widen_adapters.h"
 #include "graph/rewrite/widen_norms.h"
 #include "graph/rewrite/widen_softmax.h"
 #include "graph/rewrite/written_weights.h"
@@ -160,30 +162,6 @@ void take_dtype(CompiledModel& model, DType dtype, const ModelRequest& request) 
                                     setting("precision")));
 }
 
-// What is stored in a few bits takes no gradient: transformers' Trainer refuses such a model.
-void warn_of_quantized(CompiledModel& model) {
-  const Finetune& how = model.recipe.finetune;
-  const QuantizationRow* const form = quantization_of(how);
-  if (!form || how.kind != FinetuneKind::kFull || model.recipe.mode == Mode::kInference) return;
-  model.warnings.push_back(
-      warning("W239",
-              fmt::format("matrices stored as {} are not trained, and there are no adapters: only "
-                          "embeddings and norms are",
-                          form->name),
-              {}, fmt::format("{} trains adapters", setting("finetune", "qlora"))));
-}
-
-// A network of several outputs, such as a detector, is trained with a loss that no file holds.
-void tell_of_loss(CompiledModel& model, const ModelRequest& request) {
-  const size_t outputs = model.graph.outputs.size();
-  const bool summed = request.loss_given && model.recipe.loss == Loss::kSum;
-  if (!summed || outputs < 2 || model.recipe.mode == Mode::kInference) return;
-  model.warnings.push_back(
-      note("N530", fmt::format("the loss is the sum of {} outputs: what the loss of a training "
-                               "computes and keeps is not counted",
-                               outputs)));
-}
-
 // As the model's sources trained it, where that was asked for and its config tells. Never by
 // default: what nobody names is momentum for every model, which callers rely on and models are
 // compared by.
@@ -255,6 +233,7 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
   } else {
     fold(graph);
   }
+  if (compiled.recipe.precision->autocast) widen_adapters(graph);
   return recovered;
 }
 
@@ -352,11 +331,11 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     compiled.basis.push_back(fmt::format("quantized: {}, as in the config; {} changes it",
                                          model.quantize->name, setting("quantize")));
   }
-  warn_of_quantized(compiled);
   if (const auto& losses = plan.networks.front().losses; !losses.empty()) {
     compiled.recipe.loss = losses.front().kind;
   }
-  if (model.from_onnx) tell_of_loss(compiled, request);
+  append(compiled.warnings,
+         training_notes(graph, compiled.recipe, model.from_onnx && request.loss_given));
   compiled.longest = compiled.meta.longest;
   for (const auto& dimension : request.dims) compiled.longest.erase(dimension.first);
   auto binding = TRY(bind_symbols(graph, request, model.builtin, compiled.basis));
