@@ -10,11 +10,9 @@
 namespace plimsoll::patterns {
 namespace {
 
-// Of a factored tanh: Bloom runs it as an autograd function of its own that keeps the input;
-// elsewhere (transformers' "gelu_fast") it runs in pieces.
-bool is_function_of_bloom(const Match& m) {
-  return m.r.graph().exporter != Exporter::kPyTorch || m.root().module.ends_with("gelu_impl");
-}
+// Of a factored tanh: BLOOM runs it as an autograd function of its own, whose operators keep the
+// input alone; elsewhere (transformers' "gelu_fast") it runs in pieces that autograd hears of.
+bool is_function_of_bloom(const Match& m) { return m.root().module.ends_with("gelu_impl"); }
 
 // The framework's own has no name for its gate; x * torch.sigmoid(x) runs in pieces. In a file of
 // TorchScript's both look the same.
@@ -104,15 +102,27 @@ constexpr Pattern kActivationRows[] = {
                 "s = Add(a, n); m = Mul(x, h); y = Mul(m, s)",
      .near_miss = "u = Pow(x, p)"},
     {.name = "GELU (tanh)",  // Megatron's form
+     .exporter = Exporter::kOther,
      .match = "t = Mul*(0.797885, x, Add(1, Mul*(0.044715, x, x)));"
               "y = Mul*(0.5, x, Add(Tanh(t), 1))",
      .result = "y = Gelu(x) {approximate=\"tanh\"}",
+     .example = "input x: f32[B,8]; const c: f32[] = [0.044715]; const r: f32[] = [0.79788456];"
+                "const n: f32[] = [1]; const h: f32[] = [0.5]; q = Mul(x, c); u = Mul(q, x);"
+                "v = Add(u, n); w = Mul(r, x); t = Mul(w, v); a = Tanh(t); s = Add(a, n);"
+                "m = Mul(x, h); y = Mul(m, s)",
+     .after = "y = Gelu(x) {approximate=\"tanh\"}",
+     .near_miss = "y = Add(m, s)"},
+    {.name = "GELU (BLOOM)",
+     .exporter = Exporter::kPyTorch,
+     .match = "t = Mul*(0.797885, x, Add(1, Mul*(0.044715, x, x)));"
+              "y = Mul*(0.5, x, Add(Tanh(t), 1))",
+     .result = "y = plimsoll:BloomGelu(x)",
      .when = is_function_of_bloom,
      .example = "input x: f32[B,8]; const c: f32[] = [0.044715]; const r: f32[] = [0.79788456];"
                 "const n: f32[] = [1]; const h: f32[] = [0.5]; q = Mul(x, c); u = Mul(q, x);"
                 "v = Add(u, n); w = Mul(r, x); t = Mul(w, v); a = Tanh(t); s = Add(a, n);"
                 "m = Mul(x, h); y = Mul(m, s) module=\"h.0.gelu_impl\"",
-     .after = "y = Gelu(x) {approximate=\"tanh\"} module=\"h.0.gelu_impl\"",
+     .after = "y = plimsoll:BloomGelu(x) module=\"h.0.gelu_impl\"",
      .near_miss = "y = Mul(m, s) module=\"h.0.act\""},
 };
 

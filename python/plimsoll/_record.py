@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pickle
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -271,6 +272,7 @@ class _Child:
         self.child = os.fork()
         if self.child == 0:
             os.close(self.reading)
+            sys.stdout = open(os.devnull, "w")  # what the program says of a step that computes nothing  # noqa: SIM115
             try:
                 said = _said(step, arguments, sizes, capability, world)
                 with os.fdopen(writing, "wb") as pipe:
