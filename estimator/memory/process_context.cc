@@ -55,10 +55,13 @@ Context communicator(const Link& link) {
 // Groups of ranks that the step's collectives name: process groups have a communicator each
 // (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp), which share no buffers unless they are split
 // with splitShare (nccl/src/include/nccl.h.in). Of those no two ranks of which are in one machine,
-// false.
+// false. Stages of a pipeline send to one neighbour and connect no rings.
 std::vector<bool> groups_within(const CompiledModel& model, int64_t per_node) {
   std::set<std::pair<Axis, bool>> named;
-  for (const Collective& one : model.step.collectives) named.emplace(one.axis, one.joined);
+  for (const Collective& one : model.step.collectives) {
+    const bool sends = one.kind == CollectiveKind::kSendReceive && one.axis == Axis::kStage;
+    if (!sends) named.emplace(one.axis, one.joined);
+  }
   std::vector<bool> within;
   for (const auto& [axis, joined] : named) {
     const Mesh& whole = model.recipe.parallel.mesh;
