@@ -1,12 +1,23 @@
 // A recorded call as one kernel: what the families of operators (recorded_kernels.h) begin with.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "graph/record/recorded_kernels.h"
+#include "graph/ir/kernel.h"
+#include "graph/record/recorded_call.h"
 
 namespace plimsoll::recorded {
+
+// What the operator's row says.
+struct Priced {
+  KernelClass kernel_class = KernelClass::kPointwise;
+  std::string label;
+  int64_t flop = 1;  // an element
+  Pass pass = Pass::kForward;
+  TensorCoreUse use;
+};
 
 inline Dim count(const RecordedTensor& t) { return elements(t.type.shape); }
 inline Dim size(const RecordedTensor& t) { return bytes(t.type); }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/record/recorded_call_kernel.h"
-
 namespace plimsoll::recorded {
 namespace {
 

@@ -1,22 +1,11 @@
 // How families of operators become kernels: problems of libraries, and bytes that move.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "graph/ir/kernel.h"
-#include "graph/record/recorded_call.h"
+#include "graph/record/recorded_call_kernel.h"
 
 namespace plimsoll::recorded {
-
-// What the operator's row says.
-struct Priced {
-  KernelClass kernel_class = KernelClass::kPointwise;
-  std::string label;
-  int64_t flop = 1;  // an element
-  Pass pass = Pass::kForward;
-  TensorCoreUse use;
-};
 
 using Kernels = std::vector<Kernel>;
 using Lowering = Kernels (*)(const RecordedCall& call, const Priced& priced);

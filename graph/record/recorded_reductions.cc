@@ -2,16 +2,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/record/recorded_call_kernel.h"
+#include "graph/record/recorded_kernels.h"
 
 namespace plimsoll::recorded {
 namespace {
 
 // Its axis counted from the front, where the call says which.
 bool reduces(const RecordedCall& call, size_t axis, size_t rank) {
-  const auto told = call.facts.find("dim");
-  if (told == call.facts.end()) return false;
-  return std::ranges::any_of(told->second, [&](const Dim& dim) {
+  const auto stated = call.facts.find("dim");
+  if (stated == call.facts.end()) return false;
+  return std::ranges::any_of(stated->second, [&](const Dim& dim) {
     const int64_t at = dim.constant().value_or(0);
     return at == static_cast<int64_t>(axis) || at + static_cast<int64_t>(rank - axis) == 0;
   });

@@ -1,7 +1,7 @@
 // What is looked up by indices, and what is added or put where they say.
 #include <utility>
 
-#include "graph/record/recorded_call_kernel.h"
+#include "graph/record/recorded_kernels.h"
 
 namespace plimsoll::recorded {
 
@@ -43,9 +43,9 @@ Kernels scatter(const RecordedCall& call, const Priced& p) {
 Kernels put(const RecordedCall& call, const Priced& p) {
   Kernels kernels = scatter(call, p);
   if (call.reads.size() < 3) return kernels;
-  const auto told = call.facts.find("accumulate");
-  const bool adds = told == call.facts.end() ? p.pass == Pass::kBackward
-                                             : told->second == std::vector<Dim>{Dim(1)};
+  const auto stated = call.facts.find("accumulate");
+  const bool adds = stated == call.facts.end() ? p.pass == Pass::kBackward
+                                               : stated->second == std::vector<Dim>{Dim(1)};
   if (!adds) return kernels;
   Dim rows = count(*call.reads[1]);
   for (size_t i = 2; i + 1 < call.reads.size(); ++i) rows = max(rows, count(*call.reads[i]));

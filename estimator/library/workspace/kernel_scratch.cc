@@ -48,9 +48,9 @@ int64_t of_rms_norm(const KernelAt& kernel, const Rows& p, const Device& device)
 int64_t of_columns(const KernelAt& kernel, const Rows& p, const Device& device,
                    int64_t accumulator) {
   if (kernel.written < 1) return 0;
-  const bool told = p.rows > 1;  // else rows are one: what is written tells
-  const int64_t results = told ? p.rows : kernel.written * 8 / bits(kernel.dtype);
-  const int64_t values = told ? p.columns : kernel.read / kernel.written;
+  const bool grouped = p.rows > 1;  // else what is written tells
+  const int64_t results = grouped ? p.rows : kernel.written * 8 / bits(kernel.dtype);
+  const int64_t values = grouped ? p.columns : kernel.read / kernel.written;
   // Where offsets do not fit 32 bits it runs in parts, which 16-bit results cannot add up.
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();
   const bool in_parts = kernel.read > kMostBytes && bits(kernel.dtype) < 32;

@@ -79,6 +79,23 @@ TEST_CASE("record: storages, calls and phases become a step") {
   CHECK(record->graph.nodes[0].module == "body");
 }
 
+TEST_CASE("record: an axis may count from the end") {
+  auto text = record_of_product();
+  const auto op = [&](int axis) {
+    text["calls"][0] = {{"operator", "sum"},
+                        {"reads", nlohmann::json::array({0})},
+                        {"writes", nlohmann::json::array({2})},
+                        {"facts", {{"dim", nlohmann::json::array({axis})}}}};
+    const auto record = read(text);
+    REQUIRE(record);
+    return record->step.kernels[0].op;
+  };
+  CHECK(op(-1) == "sum");
+  CHECK(op(1) == "sum");
+  CHECK(op(-2) == "column_sum");
+  CHECK(op(0) == "column_sum");
+}
+
 TEST_CASE("record: a size may count in multiples of a symbol") {
   auto text = record_of_product();
   text["sizes"][2] = nlohmann::json::parse("[[1, 32], [4, 1], [8, 0]]");
