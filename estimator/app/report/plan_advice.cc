@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <string>
+
 #include "estimator/app/report/answer_notes.h"
 #include "estimator/app/report/headline.h"
 #include "estimator/app/report/human.h"
@@ -92,8 +95,12 @@ std::string run_time(int64_t ns) {
   return days < 2 ? human_time(ns) : fmt::format("{} days", human_number(days));
 }
 
-Table plan_table(std::span<const PricedPlan> plans) {
-  Table table({{"plan", "flags", Column::kRemark},
+namespace {
+
+// The figures of each plan, behind its name.
+Table figures_of(std::span<const PricedPlan> plans, const Column& plan,
+                 const std::function<std::string(size_t)>& name_of) {
+  Table table({plan,
                {"peak", "device_bytes"},
                {"step", "step_ns"},
                {"run", "run_ns", Column::kFigure, 1},
@@ -103,8 +110,9 @@ Table plan_table(std::span<const PricedPlan> plans) {
                {"exchange", "communication_share", Column::kFigure, 3},
                {"bubble", "bubble_share", Column::kFigure, 3},
                {"", "verdict", Column::kRemark, 4}});
-  for (const PricedPlan& p : plans) {
-    table.add({{spelled(p.settings)},
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const PricedPlan& p = plans[i];
+    table.add({{name_of(i)},
                bytes_cell(p.device_bytes),
                time_cell(p.step_ns),
                run_cell(p),
@@ -117,6 +125,22 @@ Table plan_table(std::span<const PricedPlan> plans) {
               tone_of(p.verdict));
   }
   return table;
+}
+
+// By numbers, which flags follow: these are longer than a line.
+std::string plan_list(std::span<const PricedPlan> plans, const Page& page) {
+  const auto number = [](size_t i) { return std::to_string(i + 1); };
+  std::string text = figures_of(plans, {"plan", "", Column::kRemark}, number).text(page, 2) + "\n";
+  for (size_t i = 0; i < plans.size(); ++i)
+    text += wrapped(fmt::format("{}: {}", number(i), spelled(plans[i].settings)), page);
+  return text;
+}
+
+}  // namespace
+
+Table plan_table(std::span<const PricedPlan> plans) {
+  return figures_of(plans, {"plan", "flags", Column::kRemark},
+                    [&](size_t i) { return spelled(plans[i].settings); });
 }
 
 std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool basis) {
@@ -136,7 +160,7 @@ std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool
       }
       for (const Crossing& c : advice.crossings) text += wrapped(crossing_text(c), page);
     }
-    text += "\n" + plan_table(advice.plans).text(page, 2);
+    text += "\n" + plan_list(advice.plans, page);
   }
   text += "\n" + wrapped(counts_text(advice), page);
   for (const auto& [settings, why] : advice.refusals)

@@ -54,6 +54,8 @@ TEST_CASE("plan advice: verdict first, then flags, links and how many plans ther
   CHECK(says(text, "best: --tp 8 --batch 1"));
   CHECK(says(text, "why: of its step 4 % is waiting."));
   CHECK(says(text, "tp 8, over nvlink-4: sums feature maps."));
+  CHECK(says(text, "\n  1     40.0 GiB  2.00 s"));
+  CHECK(says(text, "\n1: --tp 8 --batch 1\n"));
   CHECK(says(text, "1000 plans train 512 samples per update"));
   const std::string first = to_text(example_of_plans(), {}, true);
   CHECK(first == text.substr(0, first.size()));
