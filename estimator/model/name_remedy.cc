@@ -68,7 +68,7 @@ std::string model_remedy(const std::string& name) {
   const size_t colon = name.find(':');
   const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
   if (names_hub_model(name) && published_config(name))
-    return fmt::format("its configuration is shipped: hf:{}", shortened(name, 60));
+    return fmt::format("its configuration comes with Plimsoll: hf:{}", shortened(name, 60));
   const std::string other = of_library(name);
   if (plain.find('/') != plain.npos) return other;
   constexpr std::string_view kOnnx = ".onnx";

@@ -77,8 +77,8 @@ Result<void> check_experts(const ParallelRequest& request, const ParallelPlan& p
   if (experts == 1 || !request.shards() || alike == 1 || buffers_gradients(plan)) return {};
   return error(
       "E120",
-      fmt::format("{} and {}: {} ranks have the same experts, which are not sharded with "
-                  "what all ranks have",
+      fmt::format("{} and {}: {} ranks have the same experts; sharding them over these ranks is "
+                  "not modelled",
                   setting("ep", std::to_string(experts)),
                   request.fsdp ? setting("fsdp") : setting("zero", std::to_string(*request.zero)),
                   alike),

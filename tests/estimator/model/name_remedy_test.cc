@@ -22,7 +22,7 @@ TEST_CASE("what is no file: names of hubs and libraries are told the call that m
     CHECK(says(model_remedy(name), "plimsoll.from_torch(lambda: AutoModelForCausalLM"));
     CHECK(says(model_remedy(name), name));
   }
-  CHECK(model_remedy("Qwen/Qwen3-8B") == "its configuration is shipped: hf:Qwen/Qwen3-8B");
+  CHECK(model_remedy("Qwen/Qwen3-8B") == "its configuration comes with Plimsoll: hf:Qwen/Qwen3-8B");
   CHECK(says(model_remedy("timm:vit_base_patch16_224"),
              "timm.create_model(\"vit_base_patch16_224\")"));
   const std::string both = model_remedy("torchvision:resnet50");
