@@ -124,14 +124,14 @@ Verb make_ask(const cli::FlagSet& root) {
       "ask",
       "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
       "answers.jsonl\n  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl "
-      "--framework "
-      "pytorch --out answers.jsonl\n\nWhat cuDNN would choose on a GPU that is not there: engine, "
-      "knobs, workspace and alternatives of each convolution and pass. The file is gone on with.");
+      "--framework pytorch --out answers.jsonl\n\nAsks cuDNN what it would choose on a GPU, which "
+      "need not be there: engine, settings, workspace and alternatives of each convolution and "
+      "pass. An existing file is continued.");
   app.add_option("--gpu", flags->gpu, "a GPU, by id, alias or device file").required();
   app.add_option("--model", flags->model, "model.onnx, model.json or builtin:NAME");
   app.add_option("--problems", flags->problems,
                  "convolutions, a line of JSON each, as 'plimsoll workspace' reads them");
-  app.add_option("--out", flags->out, "lines of JSON, appended to what is there").required();
+  app.add_option("--out", flags->out, "JSON lines; an existing file is continued").required();
   app.add_option("--batch", flags->batch, "samples per step").check(whole_from(1));
   app.add_option("--image", flags->image, "height and width of image inputs").check(whole_from(1));
   app.add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
@@ -147,7 +147,7 @@ Verb make_ask(const cli::FlagSet& root) {
                  "and has separate depthwise kernels");
   app.add_flag("--cudnn-benchmark", flags->benchmark, "the framework takes the fastest plan");
   app.add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
-  app.add_flag("--quiet", flags->quiet, "say nothing but what goes wrong");
+  app.add_flag("--quiet", flags->quiet, "print only errors");
   return {app, [flags] { return run_ask(*flags); }};
 }
 

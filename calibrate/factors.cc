@@ -123,9 +123,10 @@ FactorFit fit_one(MachineFactor factor, const std::vector<Ratio>& samples, doubl
     factor.range90 = quantile(std::move(off), .9);
   }
   if (factor.error_after >= factor.error_before)
-    return {factor, "it makes kernels worse that it did not see"};
-  return {factor,
-          helps(samples, rest) ? "" : "what it gains on kernels that it did not see may be chance"};
+    return {factor, "it increases the error of kernels that were left out of the fit"};
+  return {factor, helps(samples, rest)
+                      ? ""
+                      : "its gain on kernels that were left out of the fit may be chance"};
 }
 
 }  // namespace

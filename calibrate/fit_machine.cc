@@ -114,10 +114,10 @@ int fit_machine(const MachineCommand& command) {
   if (!machine.workspaces.empty())
     fmt::print("cuDNN's plans of {} convolutions\n", machine.workspaces.size());
   if (machine.context_bytes > 0) {
-    fmt::print("a context takes {} MiB of the card\n", machine.context_bytes >> 20);
+    fmt::print("a CUDA context needs {} MiB of GPU memory\n", machine.context_bytes >> 20);
   }
   if (!machine.host.empty()) fmt::print("copies from and to the host, launches, cores\n");
-  if (kernels->others > 0) fmt::print("{} records are no kernels of it\n", kernels->others);
+  if (kernels->others > 0) fmt::print("{} records are not kernels of this GPU\n", kernels->others);
   return command.out.empty() ? 0 : write_file(command.out, write_machine(machine));
 }
 

@@ -27,7 +27,7 @@ Result<Known> read_known(const JsonLinesFile& file, const KernelRunPlan& plan) {
   Known known;
   if (!file.lines().empty() && !plan.resume) {
     return error("E726", fmt::format("{} has {} records", plan.out, file.lines().size()), {},
-                 "--resume goes on with them; another --out begins anew");
+                 "--resume continues the file; or name another --out");
   }
   for (size_t i = 0; i < file.lines().size(); ++i) {
     auto line = TRY(read_run_line(file.lines()[i], fmt::format("{}, line {}", plan.out, i + 1)));

@@ -76,7 +76,7 @@ void take(const KernelAt& kernel, const TimingRules& rules, KernelTiming& timing
     timing.skipped = offer.failed;
     return;
   }
-  timing.skipped = "the framework may take none of what is offered";
+  timing.skipped = "the framework may use none of the library's plans";
 }
 
 }  // namespace

@@ -22,11 +22,11 @@ constexpr const char* kExamples =
     "  plimsoll-calibrate run --suite quick --out kernels.jsonl\n"
     "  plimsoll-calibrate fit kernels.jsonl --out machine.json\n"
     "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
-    "Runs the kernels that plimsoll predicts on the GPU that is here, fits what was measured: a\n"
-    "file for your machine (plimsoll --machine FILE), or the calibrations that everyone gets;\n"
-    "and asks real cuDNN, without a GPU, what it would choose on one. Libraries are loaded when\n"
-    "they are needed: from PLIMSOLL_CUDNN, from the nvidia packages of python3, or from the\n"
-    "loader's path.";
+    "'run' times the kernels of a model on this machine's GPU. 'fit' makes a machine file of them\n"
+    "(plimsoll --machine FILE), or the kernel models that come with Plimsoll. 'ask' asks a real\n"
+    "cuDNN what it would choose on a GPU, which need not be there. Libraries are loaded when\n"
+    "needed: from PLIMSOLL_CUDNN, from the nvidia packages of python3, or from the path of the\n"
+    "dynamic linker.";
 
 }  // namespace
 

@@ -103,7 +103,7 @@ Result<void> check(const RunFlags& flags) {
   if (!flags.replay.empty() && !flags.record.empty())
     return error("E108", "--record of what is replayed would be the same recording");
   if (flags.resume && flags.out.empty())
-    return error("E108", "--resume goes on with the file that --out names");
+    return error("E108", "--resume continues the file that --out names");
   std::vector<NamedFile> read = cli::files_named_by(flags.shared);
   read.push_back({"replay", flags.replay});
   return distinct_files({{"out", flags.out}, {"record", flags.record}, {"html", flags.page.path}},
@@ -180,12 +180,12 @@ Verb make(const cli::FlagSet& root, const char* name, const std::string& help,
   cli::add_shared(app, flags->shared, false);
   app.add_option("--out", flags->out,
                  "records, a line of JSON each: measured runs for 'plimsoll validate' and 'fit'");
-  app.add_flag("--resume", flags->resume, "go on with what --out has");
+  app.add_flag("--resume", flags->resume, "continue the file of --out");
   app.add_option("--offers", flags->offers,
-                 "ways to run each kernel that are timed, in the library's order; all")
+                 "how many of the library's plans are timed for each kernel; all")
       .check(whole_from(1));
   app.add_option("--tolerance", flags->tolerances,
-                 "time=15% or workspace=1MiB: exit 1 where a kernel is further off")
+                 "time=15% or workspace=1MiB: exit status 1 if a kernel is further off")
       .allow_extra_args(false);
   app.add_flag("--json", flags->json, "the table and its sums as JSON");
   cli::add_page(app, flags->page);
@@ -202,13 +202,13 @@ Verb make_run(const cli::FlagSet& root) {
       "  plimsoll-calibrate run --model builtin:resnet50 --batch 32 --tolerance time=15%\n"
       "  plimsoll-calibrate run --suite quick --out kernels.jsonl\n"
       "  plimsoll-calibrate fit kernels.jsonl --out machine.json\n\n"
-      "Runs the kernels of a model's step on the GPU of this machine, one by one, and holds their\n"
-      "times and workspaces against what is predicted. --mem bounds what is allocated.",
+      "Runs the kernels of a model's step on the GPU of this machine, one by one, and compares\n"
+      "their times and workspaces with predictions. --mem limits the memory used.",
       flags);
   verb.app.add_option("--gpu-index", flags->gpu_index, "which GPU, as CUDA counts them; 0")
       .check(whole_from(0));
   verb.app.add_option("--record", flags->record,
-                      "keep all that the driver and libraries answered in this file");
+                      "save everything that the driver and libraries return in this file");
   verb.app.add_option("--replay", flags->replay, "instead of a GPU: a file that --record made");
   return verb;
 }

@@ -55,10 +55,10 @@ Result<Estimate> estimate_serving(Request request, const Hwdb& hwdb) {
       "all sequences at once and scores only the last position; a token reads the whole cache");
   if (shares)
     prefill.basis.push_back(fmt::format(
-        "serve: {} takes its share of the card, which has room for the cache, a pass of its most "
-        "tokens and the scores of all sequences that it samples at once; the time is of one "
-        "prefill of all positions; its CUDA graphs are not counted: it captures some to measure "
-        "them, and since 0.19 the cache is smaller by that; before, they were outside of the share",
+        "serve: {} reserves a share of GPU memory for the KV cache, a pass of the largest number "
+        "of tokens, and the logits of all sequences that are sampled at once; the time is that of "
+        "one prefill of all positions; CUDA graphs are not counted: since 0.19 they make the cache "
+        "smaller, before they used memory outside the share",
         engine.program));
   return all_positions;
 }

@@ -16,9 +16,9 @@ struct OtherFramework {
 
 constexpr OtherFramework kRows[] = {
     {{"jax", "flax", "haiku", "equinox", "maxtext"},
-     "XLA plans a program's memory as a whole, and its kernels were never measured: nothing here "
-     "stands for JAX"},
-    {{"keras"}, "it runs on another: give tensorflow or pytorch"},
+     "XLA plans a program's memory as a whole, and its kernels were never measured: JAX is not "
+     "modelled"},
+    {{"keras"}, "it runs on another framework: give tensorflow or pytorch"},
     {{"lightning", "pytorch-lightning", "fastai", "accelerate", "transformers", "ignite",
       "catalyst", "mmengine"},
      "it trains with PyTorch: give pytorch"},

@@ -80,11 +80,12 @@ void declare(const cli::FlagSet& app, Flags& flags) {
   text("--csv", flags.files.csv, "write the samples as CSV");
   text("--trace", flags.files.trace, "write a Chrome trace: counters and phases");
   text("--run", flags.measured, "write a measured run for 'plimsoll validate'; needs --model");
-  text("--html", flags.page, "write a page: peaks, pictures over time, phases, tables");
-  app.add_flag("--force", flags.files.force, "overwrite files; those of --out are added to");
+  text("--html", flags.page, "write an HTML report: peaks, charts over time, phases, tables");
+  app.add_flag("--force", flags.files.force, "overwrite files; --out is appended to");
   app.add_flag("--json", flags.json, "end with the summary as one JSON object; nothing live");
   app.add_flag("--quiet", flags.quiet, "only the summary, no live output");
-  text("--replay", flags.replay, "figures of GPUs from a file of --out, not from the driver");
+  text("--replay", flags.replay,
+       "replay the GPU samples of a file of --out, in place of the driver");
   text("--nvml", flags.library, "the driver's library, where the loader does not find it");
   text("--model", flags.shared.model, "what the run trains: the model of 'plimsoll estimate'");
   cli::add_shared(app, flags.shared, false);

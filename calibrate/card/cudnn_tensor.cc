@@ -23,7 +23,7 @@ cudnnDataType_t cudnn_type(DType dtype) {
 
 int narrow(int64_t extent) {
   if (extent < 0 || extent > std::numeric_limits<int>::max())
-    throw CardFault("E724", fmt::format("an extent of {} is more than cuDNN takes", extent));
+    throw CardFault("E724", fmt::format("a size of {} is more than cuDNN supports", extent));
   return static_cast<int>(extent);
 }
 

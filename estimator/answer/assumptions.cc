@@ -51,7 +51,7 @@ std::string clip_text(const AssumedHere& here) {
 std::string checkpoint_text(const AssumedHere& here) {
   const Request& request = here.scope.request;
   if (!request.trainer || request.recipe.checkpoint == "none") return "";
-  return fmt::format("blocks run again in the backward pass, as {} has it",
+  return fmt::format("blocks are recomputed in the backward pass, as in {}",
                      request.trainer->program);
 }
 

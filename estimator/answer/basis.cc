@@ -19,7 +19,7 @@ Sentences measured_basis(const Platform& platform, const WorkspacePlan& workspac
   Sentences basis;
   const Device& device = platform.device;
   if (device.sustained_clock < device.boost_clock) {
-    basis.push_back(fmt::format("time: {:.0f} MHz under the power limit, of {:.0f}",
+    basis.push_back(fmt::format("time: the power limit lowers the clock to {:.0f} MHz, from {:.0f}",
                                 device.sustained_clock.value / 1e6,
                                 device.boost_clock.value / 1e6));
   }
@@ -58,8 +58,8 @@ Sentences memory_basis(const MemoryEstimate& memory) {
 Sentences loss_basis(const Recipe& recipe) {
   if (recipe.mode == Mode::kInference || recipe.loss != Loss::kSum) return {};
   return {
-      "loss: the sum of the outputs stands for the program's, whose memory and time, such as "
-      "a detector's to assign boxes to anchors, are not included"};
+      "loss: the sum of the outputs replaces the program's loss. The memory and time of the "
+      "latter, such as a detector's matching of boxes to anchors, are not included"};
 }
 
 }  // namespace
@@ -79,14 +79,14 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
   if (answer.memory.held_by_names > 0) {
     basis.push_back(
-        fmt::format("the range includes one value of {:.1f} MB more or less: the file does not say "
-                    "how long Python variables keep values",
+        fmt::format("the range includes one tensor of {:.1f} MB more or less: the file does not "
+                    "say how long Python variables keep tensors",
                     static_cast<double>(answer.memory.held_by_names) / 1e6));
   }
   if (answer.memory.more_by_names > 0) {
     basis.push_back(
-        fmt::format("the range has {:.1f} MB more: names of the Python code may hold values of the "
-                    "forward pass until a module returns, which TorchScript does not say",
+        fmt::format("the range includes {:.1f} MB more: Python variables may keep tensors of the "
+                    "forward pass until a module returns; TorchScript does not say so",
                     static_cast<double>(answer.memory.more_by_names) / 1e6));
   }
   return basis;

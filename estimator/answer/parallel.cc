@@ -30,7 +30,7 @@ std::string why_worst(const CompiledModel& model, const ParallelPlan& plan) {
   if (stages > 1) {
     const int64_t stage = plan.mesh.coordinate(Axis::kStage);
     return fmt::format("its stage, {} of {}, {}", stage + 1, stages,
-                       stage == 0            ? "has most micro-batches in flight"
+                       stage == 0            ? "has the most micro-batches in memory"
                        : stage + 1 == stages ? "has the network's outputs and the loss"
                                              : "has more blocks than others");
   }
@@ -38,7 +38,7 @@ std::string why_worst(const CompiledModel& model, const ParallelPlan& plan) {
   if (plan.sharded == Sharded::kNothing || ranks == 1) return "all ranks hold the same";
   if (plan.sharded_by != ShardedBy::kFsdp2 || !has_uneven_part(model, plan))
     return "all ranks hold equal parts";
-  return fmt::format("parts of dimensions that {} ranks do not divide are larger on the first",
+  return fmt::format("dimensions that {} GPUs do not divide have larger parts on the first ones",
                      ranks);
 }
 

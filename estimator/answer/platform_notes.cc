@@ -31,9 +31,10 @@ Diagnostics platform_warnings(const Platform& platform, const PrecisionRow& prec
                                 : precision.tf32                              ? "tf32_tensor"
                                                                               : "";
   if (!rate.empty() && !platform.device.is_host && !platform.device.peak(rate)) {
-    warnings.push_back(warning(
-        "W402", fmt::format("{} has no {} rate: the fp32 rate is assumed for its matrix products",
-                            platform.device.id, rate)));
+    warnings.push_back(
+        warning("W402", fmt::format("{} has no peak rate for {} on tensor cores: the fp32 rate is "
+                                    "assumed for its matrix products",
+                                    platform.device.id, rate.substr(0, rate.find('_')))));
   }
   return warnings;
 }
@@ -129,7 +130,7 @@ Diagnostics other_algorithms(const std::optional<AskedAlgorithm>& asked, const B
   std::string list;
   for (const auto& [name, count] : others)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, name);
-  return {note("N526", fmt::format("{}: {} of {} distinct convolutions cannot, and run by {}",
+  return {note("N526", fmt::format("{}: {} of {} distinct convolutions cannot use it and run by {}",
                                    setting("conv-algo", wanted), other, all, list))};
 }
 
@@ -137,20 +138,22 @@ std::vector<std::string> compiler_basis(const CompiledModel& model, const Bindin
   const std::optional<Fusion>& fusion = model.step.fusion;
   if (!fusion) return {};
   const double spared = static_cast<double>(fusion->spared.evaluate(binding).value_or(0));
-  return {fmt::format("compile: with torch.compile's Inductor {} launches of forward, loss and "
-                      "backward become {}, and {:.1f} MB less is moved; "
-                      "convolutions, products and attention stay the libraries', loss and update "
-                      "eager; nothing is made anew instead of kept",
-                      fusion->eager_launches, fusion->launches, spared / 1e6),
-          "compile: memory is the eager figure without the workspace of fused sums; the range is "
-          "wider, because the compiler chooses what to keep"};
+  return {
+      fmt::format(
+          "compile: with torch.compile's Inductor {} launches of forward, loss and backward become "
+          "{}, which move {:.1f} MB less; convolutions, matrix products and attention still run in "
+          "libraries; loss and update are not compiled; no tensor is recomputed instead of kept",
+          fusion->eager_launches, fusion->launches, spared / 1e6),
+      "compile: memory is that of the uncompiled model without the workspace of fused sums; the "
+      "range is wider, because the compiler chooses what to keep"};
 }
 
 std::vector<std::string> replay_basis(const CompiledModel& model) {
-  return {fmt::format("cuda graphs: each forward{} pass is captured once and replayed by one "
-                      "launch{}; sizes are assumed to stay the same, the capture is not counted",
-                      model.recipe.mode == Mode::kInference ? "" : " and backward",
-                      model.recipe.mode == Mode::kInference ? "" : ", loss and update stay eager"),
+  return {fmt::format(
+              "cuda graphs: each forward{} pass is captured once and replayed by one "
+              "launch{}; sizes are assumed to stay the same, the capture is not counted",
+              model.recipe.mode == Mode::kInference ? "" : " and backward",
+              model.recipe.mode == Mode::kInference ? "" : ", loss and update run without graphs"),
           "cuda graphs: memory may be higher: the rest of the step cannot use what a graph's "
           "private pool keeps"};
 }

@@ -93,7 +93,18 @@ std::string_view plural(std::string_view kernel_class) {
   return kernel_class;
 }
 
-std::string version(int library) { return fmt::format("{}.{}", library / 100, library % 100); }
+// The library whose version decides how kernels of the class run.
+std::string library_text(std::string_view kernel_class, int library) {
+  return fmt::format("{} {}.{}", kernel_class == "gemm" ? "cuBLAS" : "cuDNN", library / 100,
+                     library % 100);
+}
+
+// "f16_tensor" for people.
+std::string arithmetic_text(std::string_view name) {
+  constexpr std::string_view kTensor = "_tensor";
+  if (!name.ends_with(kTensor)) return std::string(name);
+  return fmt::format("{} on tensor cores", name.substr(0, name.size() - kTensor.size()));
+}
 
 }  // namespace
 
@@ -141,17 +152,17 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
   const Fit& fit = *best.fit;
   if (fit.measured == 0) {
     best.widen = .12 * architecture + .1 * unit;
-    best.basis = fmt::format("{} in {}: derived for compute capability {} and library {}: {}",
-                             plural(kernel_class), name(arithmetic), rates.compute_capability,
-                             version(fit.library), fit.note);
+    best.basis =
+        fmt::format("{} in {}: derived for compute capability {} and {}: {}", plural(kernel_class),
+                    arithmetic_text(name(arithmetic)), rates.compute_capability,
+                    library_text(kernel_class, fit.library), fit.note);
     return best;
   }
-  const std::string kinds = fit.arithmetic == "any" ? "" : " in " + fit.arithmetic;
+  const std::string kinds = fit.arithmetic == "any" ? "" : " in " + arithmetic_text(fit.arithmetic);
   const std::string measured = fmt::format(
-      "{}{}{}: model fitted to {} kernels measured on {} with library {}; "
-      "cross-validated error {:.0f} %",
+      "{}{}{}: model fitted to {} kernels measured on {} with {}; cross-validated error {:.0f} %",
       plural(kernel_class), passes_of(fit), kinds, fit.measured, cards_of(fit),
-      version(fit.library), 100 * fit.error);
+      library_text(kernel_class, fit.library), 100 * fit.error);
   best.own = architecture == 0 && unit == 0 && age < 1;
   if (best.own)
     best.evidence = is_of_card(fit, rates, library) ? Evidence::kCard : Evidence::kArchitecture;
@@ -160,8 +171,8 @@ SelectedFit select_fit(const Calibrations& calibrations, std::string_view kernel
   if (best.evidence == Evidence::kCard) return best;
   const std::string card =
       rates.id.empty() ? fmt::format("sm_{}", rates.compute_capability) : rates.id;
-  best.basis += fmt::format("; applied to {} in {}{}", card, name(arithmetic),
-                            library == 0 ? "" : " with library " + version(library));
+  best.basis += fmt::format("; applied to {} in {}{}", card, arithmetic_text(name(arithmetic)),
+                            library == 0 ? "" : " with " + library_text(kernel_class, library));
   return best;
 }
 

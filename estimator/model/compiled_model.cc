@@ -126,7 +126,8 @@ void widen(Graph& graph, std::vector<std::string>& basis) {
                     norms));
   widen_softmax(graph);
   if (const size_t lines = restore_casts(graph); lines > 0)
-    basis.push_back(fmt::format("{} expressions in fp32, as in their source lines", lines));
+    basis.push_back(
+        fmt::format("{} expressions run in fp32, as their source lines in the file say", lines));
 }
 
 }  // namespace
@@ -257,9 +258,9 @@ void take_notes(CompiledModel& compiled, WeightNotes notes) {
 // The graph of the rank's stage, and the plan of that.
 Result<void> take_stage(CompiledModel& compiled, TrainingPlan& plan) {
   if (plan.networks.size() > 1) {
-    return error("E120", setting("pp") +
-                             ": several networks that are trained in turn are no "
-                             "pipeline");
+    return error("E120",
+                 setting("pp") +
+                     ": pipelines of several networks that are trained in turn are not modelled");
   }
   const ParallelPlan& shared = compiled.recipe.parallel;
   auto stage = TRY(parallel::stage_of(compiled.graph, classify_parameters(compiled.graph), shared));

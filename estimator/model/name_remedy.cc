@@ -67,17 +67,17 @@ std::string of_folder(const std::string& folder) {
   return models ? "" : "a folder of Hugging Face's holds a config.json, and this one does not";
 }
 
-// "HF:Qwen/Qwen3-8B" and "https://huggingface.co/Qwen/Qwen3-8B/tree/main" without what is around
-// the owner and the name.
+// "HF:OWNER/NAME" and "https://HUB.TLD/OWNER/NAME/tree/main" without what is around owner and name.
 std::string hub_name(const std::string& name) {
-  constexpr std::string_view kHub = "huggingface.co/", kPrefix = "hf:";
-  const std::string lower = lower_case(name);
-  if (lower.starts_with(kPrefix)) return name.substr(kPrefix.size());
-  const size_t at = lower.find(kHub);
-  if (at == lower.npos) return name;
-  const std::string rest = name.substr(at + kHub.size());
-  const size_t owner = rest.find('/');
-  return owner == rest.npos ? rest : rest.substr(0, rest.find_first_of("/?#", owner + 1));
+  constexpr std::string_view kPrefix = "hf:", kScheme = "://";
+  if (lower_case(name).starts_with(kPrefix)) return name.substr(kPrefix.size());
+  const size_t scheme = name.find(kScheme);
+  const std::string address = scheme == name.npos ? name : name.substr(scheme + kScheme.size());
+  const size_t host = address.find('/');
+  const size_t owner = host == address.npos ? host : address.find('/', host + 1);
+  const size_t dot = address.find('.');
+  if (owner == address.npos || dot == 0 || dot > host) return name;
+  return address.substr(host + 1, address.find_first_of("/?#", owner + 1) - host - 1);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ std::string model_remedy(const std::string& given) {
   const size_t colon = name.find(':');
   const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
   if (names_hub_model(name) && published_config(name))
-    return fmt::format("its configuration is shipped: hf:{}", shortened(name, 60));
+    return fmt::format("its configuration comes with Plimsoll: hf:{}", shortened(name, 60));
   const std::string other = of_library(name);
   if (plain.find('/') != plain.npos) return other;
   constexpr std::string_view kOnnx = ".onnx";

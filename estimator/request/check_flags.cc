@@ -64,8 +64,10 @@ Result<void> check_one_process(const Platform& platform) {
   if (!platform.framework.data_parallel)
     return error("E116", setting("exchange", kDataParallel) + ": it is PyTorch's");
   if (platform.nodes > 1) {
-    return error("E116", setting("exchange", kDataParallel) + ": one process feeds one machine", {},
-                 fmt::format("leave {} out", setting("nodes")));
+    return error(
+        "E116",
+        setting("exchange", kDataParallel) + ": nn.DataParallel uses the GPUs of one machine", {},
+        fmt::format("leave {} out", setting("nodes")));
   }
   return {};
 }
@@ -79,10 +81,10 @@ Result<void> check_sharding(const Request& request, const Platform& platform) {
   const FrameworkProfile& framework = platform.framework;
   const std::string sharding = setting(request.parallel.fsdp ? "fsdp" : "zero");
   if (!framework.shards_since)
-    return error(
-        "E116",
-        fmt::format("{}: {} does not share weights, gradients or states", sharding, framework.id),
-        {}, "PyTorch's FSDP does, and DeepSpeed");
+    return error("E116",
+                 fmt::format("{}: {} does not shard weights, gradients or optimizer states",
+                             sharding, framework.id),
+                 {}, "PyTorch's FSDP does, and DeepSpeed");
   const bool flat = request.parallel.fsdp_version == 1;
   const auto since = flat ? first_fsdp1() : framework.shards_since;
   if (request.parallel.fsdp && !reaches(framework, since)) {
@@ -93,7 +95,7 @@ Result<void> check_sharding(const Request& request, const Platform& platform) {
                                     first_fsdp1()->text()));
   }
   if (platform.one_process() || platform.exchange == kSplitLayers)
-    return error("E114", fmt::format("{} and {}: each GPU has a process that shards with others",
+    return error("E114", fmt::format("{} and {}: with sharding, each GPU has a separate process",
                                      sharding, setting("exchange", platform.exchange)));
   return {};
 }
@@ -157,7 +159,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
                             setting("module-loading", "lazy"), platform.cuda.text(), framework.id));
   }
   if (request.workers.value_or(0) > 0 && framework.batches_per_worker == 0) {
-    return error("E112", fmt::format("{}: {} loads in threads of the training process",
+    return error("E112", fmt::format("{}: {} loads data in threads of the training process",
                                      setting("workers"), framework.id));
   }
   return check_versions(request, platform);

@@ -12,10 +12,10 @@ Result<void> check_one_stage(const Request& request, const Platform& platform) {
   if (stages == 1 || request.given.contains("rank")) return {};
   return error(
       "E114",
-      fmt::format("{}: stages differ in what they need, and this answers of one rank",
+      fmt::format("{}: this answer is for one rank, but the stages of a pipeline differ",
                   setting("pp", std::to_string(stages))),
       {},
-      fmt::format("{} is of the first stage, {} of the last", setting("rank", "0"),
+      fmt::format("{} is in the first stage, {} in the last", setting("rank", "0"),
                   setting("rank", std::to_string((stages - 1) * mesh.stride(Axis::kStage)))));
 }
 

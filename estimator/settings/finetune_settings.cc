@@ -69,7 +69,7 @@ std::span<const SettingRow> finetune_settings() {
   static const SettingRow rows[] = {
       {.name = "finetune",
        .group = kTrainingGroup,
-       .help = "full, lora or qlora",
+       .help = "train all weights (full) or adapters (lora, qlora)",
        .default_text = "full",
        .value = word_value<kKinds, 0, &Request::recipe, &Recipe::finetune, &Finetune::kind>("HOW"),
        .record = {.name = "finetune"},
@@ -119,7 +119,8 @@ std::span<const SettingRow> finetune_settings() {
       {.name = "kbit-prepare",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "on or off: qlora keeps unquantized weights in fp32, as peft does",
+       .help = "whether qlora keeps unquantized weights in fp32, as peft's "
+               "prepare_model_for_kbit_training() does",
        .default_text = "on",
        .value = on_off_value<&Request::recipe, &Recipe::finetune, &Finetune::prepared>(),
        .axis = SweepAxis::kKernels,

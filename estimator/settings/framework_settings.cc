@@ -50,7 +50,7 @@ constexpr SettingRow kFrameworkRows[] = {
      .acts = {runs_cudnn, "no kernel of the model uses cuDNN or cuBLAS"}},
     {.name = "cuda",
      .group = kFrameworkGroup,
-     .help = "e.g. 12.8; also decides how modules are loaded",
+     .help = "CUDA version, e.g. 12.8; determines whether kernels are loaded lazily",
      .default_text = "the framework's",
      .value = text_value<&Request::cuda>("VERSION"),
      .record = {.name = "cuda", .word = written_version}},
@@ -64,14 +64,15 @@ constexpr SettingRow kFrameworkRows[] = {
      .also = {knows_loading, "the framework's memory with lazy and eager loading is unknown"}},
     {.name = "workspace-limit",
      .group = kFrameworkGroup,
-     .help = "largest workspace of a convolution; estimate also takes: sweep",
+     .help = "largest workspace of a convolution; 'sweep' compares all limits",
      .default_text = "the framework's",
      .value = size_value<&Request::workspace_limit>(),
      .acts = {convolves, kNoConvolution}},
     {.name = "conv-algo",
      .group = kFrameworkGroup,
-     .help = "autotune, heuristic, guess_once, time_once, deterministic, im2col or an algorithm's "
-             "name",
+     .help = "how convolution algorithms are chosen: by timing (autotune, time_once), by "
+             "prediction (heuristic, guess_once), deterministic ones only, or one algorithm by "
+             "name (im2col, FFT, ...)",
      .default_text = "the framework's policy",
      .value = algorithm(),
      .acts = {convolves, kNoConvolution}},
@@ -106,8 +107,8 @@ constexpr SettingRow kFrameworkRows[] = {
      .acts = {normalises_rows, "no layer, group or RMS norm runs in mixed precision"}},
     {.name = "attention",
      .group = kFrameworkGroup,
-     .help = "fused (attention of separate operators too), math, or as in transformers: eager, "
-             "sdpa, flash (flash-1: flash-attn before 2.0)",
+     .help = "fused (also where the file has separate operators), math (separate operators), or as "
+             "transformers calls it: eager, sdpa, flash; flash-1 is flash-attn before 2.0",
      .default_text = "the framework's choice",
      .value = word_value<kAttentions, 1, &Request::attention>("HOW"),
      .record = {.name = "attention", .word = written_attention},
@@ -115,7 +116,7 @@ constexpr SettingRow kFrameworkRows[] = {
      .also = {fuses_attention, "the framework has no fused attention"}},
     {.name = "recurrent",
      .group = kFrameworkGroup,
-     .help = "library or unrolled: how recurrent layers run",
+     .help = "how recurrent layers run: library (cuDNN) or unrolled (an operator at a time)",
      .default_text = "the choice of model and framework",
      .value = word_value<kRecurrents, 0, &Request::recipe, &Recipe::unrolled>("HOW"),
      .record = {.name = "cudnn_rnn", .word = written_recurrent, .write = write_recurrent},

@@ -73,7 +73,7 @@ std::span<const SettingRow> gradient_settings() {
   static const SettingRow rows[] = {
       {.name = "clip-grad-norm",
        .group = kTrainingGroup,
-       .help = "gradients are clipped to this norm before the update; or none",
+       .help = "clip gradients to this norm before the update; or none",
        .default_text = "none",
        .value = clip_norm(),
        .axis = SweepAxis::kKernels,
@@ -81,8 +81,8 @@ std::span<const SettingRow> gradient_settings() {
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "gradients are added to an fp32 buffer: as-ready (Megatron-LM), after-pass "
-               "(nanotron)",
+       .help = "add gradients to an fp32 buffer that stays allocated: as-ready (Megatron-LM) or "
+               "after-pass (nanotron)",
        .default_text = "none",
        .value =
            word_value<kBuffers, 0, &Request::parallel, &ParallelRequest::gradient_buffer>("WHEN"),
@@ -91,7 +91,7 @@ std::span<const SettingRow> gradient_settings() {
        .also = {trains, "inference has no gradients"}},
       {.name = "trainer",
        .group = kTrainingGroup,
-       .help = "training program whose defaults apply where no setting is given, or its file: "
+       .help = "a training program, for its defaults; or its configuration file: "
                "TrainingArguments, peft's, torchtune's, axolotl's, DeepSpeed's, ...",
        .value = trainer(),
        .acts = {trains, "inference trains nothing"}},

@@ -16,8 +16,9 @@ constexpr std::array<std::string_view, 5> kForms = {"operators", "fused", "chunk
                                                     "chunked-linear", "fused-linear"};
 
 constexpr std::string_view kNoForms =
-    "only the loss of a language model has forms, and only where each GPU has the whole head: with "
-    "FSDP, ZeRO 1 and 2 or replicas, not with ZeRO 3, tensor parallelism or stages";
+    "only the loss of a language model has such variants, and only if each GPU has the whole "
+    "output layer: with replicas, FSDP and ZeRO 1 and 2, not with ZeRO 3, tensor or pipeline "
+    "parallelism";
 
 // The loss is of next tokens, and the device has the layer that makes their scores.
 bool has_forms(const SettingScope& s) {
@@ -44,8 +45,8 @@ std::span<const SettingRow> loss_settings() {
   static const SettingRow rows[] = {
       {.name = "loss-form",
        .group = kTrainingGroup,
-       .help = "operators, fused (one kernel), chunked, chunked-linear (torchtune), fused-linear "
-               "(Liger)",
+       .help = "how a language model's loss is computed: operators, fused (one kernel), chunked, "
+               "chunked-linear (torchtune) or fused-linear (Liger)",
        .default_text = "operators",
        .value = word_value<kForms, 0, &Request::recipe, &Recipe::loss_form>("FORM"),
        .record = {.name = "loss_form"},
@@ -54,7 +55,7 @@ std::span<const SettingRow> loss_settings() {
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "parts of the sequence, whose losses are computed one after the other",
+       .help = "with --loss-form chunked or chunked-linear: number of parts of the sequence",
        .default_text = "8",
        .value = count_value<&Request::recipe, &Recipe::loss_chunks>(1, 1024),
        .record = {.name = "loss_chunks"},
@@ -64,12 +65,12 @@ std::span<const SettingRow> loss_settings() {
       {.name = "score-metrics",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "cross entropies of each batch's scores that the program takes as metrics",
+       .help = "metrics of each training batch that compute a cross entropy of the logits",
        .default_text = "0",
        .value = count_value<&Request::recipe, &Recipe::score_metrics>(0, 16),
        .record = {.name = "score_metrics"},
        .axis = SweepAxis::kKernels,
-       .acts = {has_scores, "only training of a language model has scores that are measured"}},
+       .acts = {has_scores, "only training of a language model computes metrics of logits"}},
   };
   return rows;
 }

@@ -163,12 +163,12 @@ Result<GivenSettings> settings_of_answer(const JsonValue& document, const std::s
                              form ? form->description() : "schema is missing and", kForm),
                  place, "plimsoll estimate MODEL --gpu ID --json > answer.json");
   if (!request || !request->members())
-    return error("E306", "the answer does not hold its request: it has no request", place,
+    return error("E306", "the answer does not contain its request: it has no request", place,
                  "create it again with this version");
   std::set<std::string> given;
   const JsonValue* const names = document.find("request_given");
   if (!names || !names->list())
-    return error("E306", "the answer does not hold its request: it has no request_given", place);
+    return error("E306", "the answer does not contain its request: it has no request_given", place);
   for (const JsonValue& name : *names->list()) {
     if (!name.string())
       return error("E311", "request_given has names, found " + name.description(),

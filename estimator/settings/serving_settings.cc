@@ -11,8 +11,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kNotServed = "no sequences are served; {} sets what is done";
-constexpr std::string_view kNoShare = "without {} nobody takes a share of the card";
+constexpr std::string_view kNotServed = "the model is not served; see {}";
+constexpr std::string_view kNoShare = "only {} reserves a share of GPU memory";
 
 bool serves(const SettingScope& s) { return s.request.recipe.serve; }
 bool shares(const SettingScope& s) {
@@ -79,21 +79,21 @@ std::span<const SettingRow> serving_settings() {
   static const SettingRow rows[] = {
       {.name = "engine",
        .group = kRunGroup,
-       .help = "program that serves: transformers or vllm",
+       .help = "with --mode serve: transformers or vllm",
        .default_text = "transformers",
        .value = engine(),
        .acts = {serves, kNotServed, "mode=serve"}},
       {.name = "memory-share",
        .group = kRunGroup,
        .shown = kDetail,
-       .help = "share of the card that the engine takes (gpu_memory_utilization)",
+       .help = "share of GPU memory that the engine reserves (gpu_memory_utilization)",
        .default_text = "the engine's",
        .value = memory_share(),
        .acts = {shares, kNoShare, "engine"}},
       {.name = "pass-tokens",
        .group = kRunGroup,
        .shown = kDetail,
-       .help = "most tokens of one pass of the engine (max_num_batched_tokens)",
+       .help = "largest number of tokens in one pass (max_num_batched_tokens)",
        .default_text = "the engine's",
        .value = pass_tokens(),
        .acts = {passes, kNoShare, "engine"}},

@@ -176,10 +176,10 @@ std::string host_basis(const Platform& platform, const DispatchBehaviour& behavi
   const bool rated = platform.host.id == kUnknownHost && platform.host.single_thread;
   if (rated) text += fmt::format(" with a {}", platform.host.name);
   if (dispatch && dispatch->reference) {
-    text +=
-        fmt::format(", {} {:.2f} of a 3.7 GHz Skylake-SP thread",
-                    platform.host.single_thread ? "rated at" : "assumed to be as old as the GPU:",
-                    speed_of(platform));
+    text += fmt::format(
+        ", {} a thread has {:.2f} times the speed of a 3.7 GHz Skylake-SP thread",
+        platform.host.single_thread ? "by its rating" : "assumed to be as old as the GPU:",
+        speed_of(platform));
   } else {
     text += ", fitted";
   }

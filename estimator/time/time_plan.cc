@@ -290,9 +290,9 @@ std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
   }
   t.basis.push_back(host_basis(platform, dispatch, program));
   if (host_stages > 0)
-    t.basis.push_back(
-        fmt::format("host: {:.1f} ms of the step in layers that run there, by their host_ns",
-                    host_stages * 1e3));
+    t.basis.push_back(fmt::format(
+        "host: layers that run on the host take {:.1f} ms of the step (host_ns of the layers)",
+        host_stages * 1e3));
   const LoaderHabits& loader = input.habits.loader;
   t.loader = name(loader.counted() || loader.from_files ? loader_of(program) : LoaderKind::kNone);
   const int64_t replicas = model.recipe.parallel.mesh.replicas();

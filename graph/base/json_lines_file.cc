@@ -29,7 +29,8 @@ tl::unexpected<Diagnostics> JsonLinesFile::refused(std::string_view why) const {
 Result<void> JsonLinesFile::check_plain() const {
   struct stat about {};
   if (::fstat(descriptor_, &about) != 0) return failed("cannot look at");
-  if (!S_ISREG(about.st_mode)) return refused("is no plain file: records are added to none else");
+  if (!S_ISREG(about.st_mode))
+    return refused("is not a regular file; records can only be appended to one");
   if (about.st_nlink > 1)
     return refused("has a second name (a hard link), and both would change; copy it first");
   return {};
@@ -94,9 +95,9 @@ Result<void> JsonLinesFile::read() {
 // The first line, and the end that was torn off one.
 Result<void> JsonLinesFile::check_ours(std::string_view torn) const {
   const auto refuse = [&](std::string_view line, int number) {
-    return error("E321", fmt::format("'{}' is no line of such a file", shortened(line, 60)),
-                 {.file = path_, .line = number, .node = {}},
-                 "it is left as it is; name another file");
+    return error(
+        "E321", fmt::format("this program did not write the line '{}'", shortened(line, 60)),
+        {.file = path_, .line = number, .node = {}}, "it is left as it is; name another file");
   };
   const auto begins = [&](std::string_view line, bool whole) {
     return std::ranges::any_of(form_.begins, [&](std::string_view known) {

@@ -152,7 +152,7 @@ class ConfigReader {
 
   void refuse_value(const JsonMember& member, const JsonValue& value) {
     fail("E356", member,
-         fmt::format("\"{}\": the family knows nothing of {}", shortened(member.key),
+         fmt::format("\"{}\": {} is unknown for this model type", shortened(member.key),
                      value.description()),
          {});
   }

@@ -103,8 +103,8 @@ constexpr std::string_view kPart = "part", kText = "text";
 
 tl::unexpected<Diagnostics> two_parts(std::string_view model_type, Place place) {
   return error("E354",
-               fmt::format("is a config of model type \"{}\", of images and text, which no family "
-                           "serves as a whole",
+               fmt::format("is a config of model type \"{}\", a vision-language model, of which "
+                           "only the text model is supported",
                            shortened(std::string(model_type))),
                std::move(place),
                fmt::format("{} asks for its text model; in Python, the whole: "
@@ -119,12 +119,12 @@ tl::unexpected<Diagnostics> unknown_type(std::string_view model_type, Place plac
   }
   const std::string near = nearest(model_type, known);
   return error("E354",
-               fmt::format("is a config of model type \"{}\", which no family serves",
+               fmt::format("is a config of model type \"{}\", which is not supported",
                            shortened(std::string(model_type))),
                std::move(place),
                fmt::format("{}; in Python: plimsoll.from_torch(lambda: "
                            "AutoModel.from_config(config), inputs)",
-                           near.empty() ? fmt::format("'models {}' lists the types that are",
+                           near.empty() ? fmt::format("'models {}' lists the supported types",
                                                       setting("families"))
                                         : fmt::format("did you mean \"{}\"?", near)));
 }
@@ -194,13 +194,13 @@ Result<FamilyModel> load_text_model(const JsonValue& root, std::string_view file
   if (options.set[std::string(kPart)] != kText || !part)
     return error("E134",
                  setting_entry("set", kPart) +
-                     (part ? ": the one part is 'text'" : ": the config has no parts"),
+                     (part ? ": the only part is 'text'" : ": the config has no parts"),
                  place);
   options.set.erase(std::string(kPart));
   if (!is_transformers_config(*part)) return error("E354", "text_config has no model_type", place);
   warnings.push_back(warning("W355",
-                             "the model of images and its projector are left out: the answer is of "
-                             "the text model, whose sequence holds the images' tokens",
+                             "the vision encoder and its projector are left out: the answer is for "
+                             "the text model, whose sequence includes the image tokens",
                              place));
   return load_family_model(*part, file_name, options, warnings);
 }

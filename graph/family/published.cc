@@ -64,13 +64,14 @@ Result<std::string> published_config(std::string_view name) {
     if (is_also(file, meant)) return published_files().read(file);
   }
   const std::string near = nearest(name, published_models());
-  return error("E150",
-               fmt::format("no configuration of '{}' is shipped", shortened(std::string(name))), {},
-               fmt::format("{}give its config.json, or the folder that holds it; in Python: "
-                           "plimsoll.from_torch(lambda: "
-                           "AutoModel.from_config(AutoConfig.from_pretrained(\"{}\")), inputs)",
-                           near.empty() ? "" : fmt::format("did you mean hf:{}? Else ", near),
-                           shortened(std::string(name), 60)));
+  return error(
+      "E150",
+      fmt::format("no configuration of '{}' comes with Plimsoll", shortened(std::string(name))), {},
+      fmt::format("{}give its config.json, or the folder that holds it; in Python: "
+                  "plimsoll.from_torch(lambda: "
+                  "AutoModel.from_config(AutoConfig.from_pretrained(\"{}\")), inputs)",
+                  near.empty() ? "" : fmt::format("did you mean hf:{}? Else ", near),
+                  shortened(std::string(name), 60)));
 }
 
 }  // namespace plimsoll

@@ -85,7 +85,7 @@ Result<const QuantizationRow*> checkpoint_quantization(const JsonValue& config,
   if (method.empty() && !bitsandbytes(*given).empty()) method = "bitsandbytes";
   if (method == "mxfp4") {
     warnings.push_back({"W238", Severity::kWarning,
-                        "MXFP4 matrices are counted as widened to the model's type", place,
+                        "MXFP4 matrices are counted in the model's type", place,
                         "transformers does that where it trains, or has no kernels for MXFP4"});
     return nullptr;
   }

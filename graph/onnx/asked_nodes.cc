@@ -45,10 +45,10 @@ Result<void> check(const std::set<std::string>& names, const std::string& asked,
                    std::string_view asked_by, std::string_view what) {
   if (is_one_of(names, asked)) return {};
   const std::string near = nearest(asked, {names.begin(), names.end()});
-  return error(
-      "E255",
-      fmt::format("{}: no {} is called so", setting_entry(asked_by, shortened(asked, 60)), what),
-      {}, near.empty() ? remedy(names) : fmt::format("did you mean {}?", shortened(near)));
+  return error("E255",
+               fmt::format("{}: there is no {} of this name",
+                           setting_entry(asked_by, shortened(asked, 60)), what),
+               {}, near.empty() ? remedy(names) : fmt::format("did you mean {}?", shortened(near)));
 }
 
 }  // namespace

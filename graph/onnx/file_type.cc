@@ -27,8 +27,8 @@ constexpr std::string_view kExport =
     "load it in Python: plimsoll.from_torch(module, inputs), or torch.onnx.export(module, inputs, "
     "'model.onnx')";
 constexpr std::string_view kWeights =
-    "weights are never needed, the module is; in Python: plimsoll.from_torch(module, inputs), or "
-    "torch.onnx.export(module, inputs, 'model.onnx')";
+    "Plimsoll needs the module, not its weights; in Python: plimsoll.from_torch(module, inputs), "
+    "or torch.onnx.export(module, inputs, 'model.onnx')";
 
 using namespace std::string_view_literals;
 

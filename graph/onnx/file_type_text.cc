@@ -16,9 +16,8 @@ namespace {
 constexpr std::string_view kConfigHelp =
     "a model config is JSON, in the form that 'plimsoll schema model-config' prints";
 constexpr std::string_view kDescribed =
-    "it describes a model and is none; in Python: plimsoll.from_torch(lambda: what the library "
-    "makes "
-    "of it, inputs)";
+    "it describes a model but has no layers; in Python: plimsoll.from_torch(lambda: what the "
+    "library makes of it, inputs)";
 constexpr std::string_view kDiffusers =
     "its layers are not described here; in Python: plimsoll.from_torch(lambda: "
     "diffusers.UNet2DConditionModel.from_config(json.load(open(\"config.json\"))), inputs), with "

@@ -92,7 +92,7 @@ Result<void> refuse_classical(const ModelSpec& model) {
   const auto found = std::ranges::find_if(nodes, is_classical_node);
   if (found == nodes.end()) return {};
   return error("E256",
-               fmt::format("is a classical model ({}), which no training step on a GPU makes",
+               fmt::format("is a classical model ({}), which is not trained in steps on a GPU",
                            shortened(found->op)),
                {}, "Plimsoll answers for neural networks");
 }

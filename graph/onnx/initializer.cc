@@ -25,7 +25,7 @@ void ParameterNotes::tell(Diagnostics& warnings) const {
         warning(code, fmt::format("{} tensor{}, first '{}': {}", tally.count,
                                   tally.count == 1 ? "" : "s", shortened(tally.first), what)));
   };
-  one(lacking_, "W205", "the file holds less data than the extents announce; the extents count");
+  one(lacking_, "W205", "the file has less data than the shape needs; the shape is used");
   one(strings_, "W206", "strings, whose size is not known, count as nothing");
   one(odd_locations_, "W220",
       "external data outside the model's folder; never opened here, other readers may");

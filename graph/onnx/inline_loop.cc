@@ -335,7 +335,7 @@ void Inliner::receive(const std::vector<TensorId>& results) {
   state.watched = false;
   if (state.trips == kForEver) {
     state.trips = state.next;
-    (void)ask_trips(*frame.outer, *state.node, "the data say how often the loop runs");
+    (void)ask_trips(*frame.outer, *state.node, "the number of iterations depends on data");
   } else {
     warnings_.push_back(
         warning("W216", fmt::format("may end early; all {} iterations are counted", state.trips),

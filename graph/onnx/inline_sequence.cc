@@ -149,7 +149,7 @@ Result<void> Inliner::optional(const Frame& frame, const NodeSpec& spec,
     absent_.insert(target);
     return {};
   }
-  if (absent) return error("E226", "takes what an optional does not have", place(frame, spec));
+  if (absent) return error("E226", "reads the value of an empty optional", place(frame, spec));
   return add(frame, "Identity", {inputs.front()}, target);
 }
 

@@ -107,7 +107,7 @@ Result<Dim> Inputs::extent(const ValueSpec& input, size_t k) {
   if (dim.kind == DimSpec::Kind::kValue && !told_of_unknown_) {
     told_of_unknown_ = true;
     warnings_.push_back(warning("W203",
-                                fmt::format("an extent of {} is read as unknown{}", dim.value,
+                                fmt::format("a size of {} is read as unknown{}", dim.value,
                                             dim.value == 0 ? ", 0 unless it is given" : ""),
                                 place_of(input)));
   }
@@ -251,8 +251,8 @@ Result<void> Inputs::set_default(const std::string& symbol, int64_t value,
                                  const std::string& input) {
   const auto [at, fresh] = forced_by_.try_emplace(symbol, input);
   if (!fresh && graph_.defaults[symbol] != value) {
-    return error("E233", fmt::format("symbol '{}' is forced to {} by input '{}' and to {} by '{}'",
-                                     symbol, graph_.defaults[symbol], shortened(at->second), value,
+    return error("E233", fmt::format("dimension '{}' is {} in input '{}' and {} in '{}'", symbol,
+                                     graph_.defaults[symbol], shortened(at->second), value,
                                      shortened(input)));
   }
   graph_.defaults[symbol] = value;
@@ -263,7 +263,7 @@ Result<void> Inputs::reshape(Tensor& input, const std::vector<int64_t>& extents)
   const Place place{.file = {}, .node = fmt::format("input '{}'", shortened(input.name))};
   if (extents.size() != input.shape->size()) {
     return error("E236",
-                 fmt::format("has rank {}; {} gives {} extents", input.shape->size(),
+                 fmt::format("has {} dimensions; {} gives {}", input.shape->size(),
                              setting("shape"), extents.size()),
                  place);
   }

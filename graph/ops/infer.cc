@@ -95,10 +95,12 @@ Result<void> take_said(Tensor& t, const std::vector<int64_t>& said, Decider& dec
   const auto refused = [&](const std::string& why) {
     return error("E112", fmt::format("{}: {}", setting_entry("contents", shortened(t.name)), why));
   };
-  if (is_float(t.dtype)) return refused("shapes depend on whole numbers, and this has others");
+  if (is_float(t.dtype))
+    return refused(
+        "only tensors of whole numbers can be given, because only these determine shapes");
   std::vector<Dim> dims(said.begin(), said.end());
   if (t.has_dims && t.dims == dims) return {};
-  if (t.has_dims || t.contents) return refused("what it holds is known");
+  if (t.has_dims || t.contents) return refused("its values are known");
   if (!t.shape) return {};
   const Dim size = elements(*t.shape);
   if (!decider.equal(size, Dim(static_cast<int64_t>(said.size())))) {
@@ -166,7 +168,7 @@ Result<void> infer_unknown(InferContext& context, const InferOptions& options) {
       "E210",
       fmt::format("operator '{}{}{}' is not known", node.domain, node.domain.empty() ? "" : ":",
                   node.op),
-      fmt::format("price it as an element-wise operator with {}, or as nothing with {}",
+      fmt::format("count it as an element-wise operator with {}, or as nothing with {}",
                   setting_entry("assume", node.op, "ELEMENTWISE"),
                   setting_entry("assume", node.op, "FREE")));
 }

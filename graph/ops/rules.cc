@@ -215,7 +215,7 @@ tl::unexpected<Diagnostics> unknown_contents(InferContext& c, size_t input, std:
   return c.fail(
       "E254",
       fmt::format("{} come from '{}', which is computed from data", what, c.tensor(input).name),
-      fmt::format("say them with {}, or export with constant shapes",
+      fmt::format("give them with {}, or export with constant shapes",
                   setting_entry("contents", c.tensor(input).name, "N,N,...")));
 }
 

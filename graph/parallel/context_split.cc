@@ -73,8 +73,9 @@ Result<void> check_heads(const Graph& graph, const Node& node, const Recipe& rec
       return decider.equal(floor_div(heads, n) * Dim(n), heads);
     };
     if (divides(ranks)) continue;
-    return refused(ranks, fmt::format("ranks that exchange heads do not divide {}", heads.text()),
-                   nearest(ranks, divides) + ", or another " + setting("cp-kind"));
+    return refused(
+        ranks, fmt::format("the number of GPUs does not divide {} attention heads", heads.text()),
+        nearest(ranks, divides) + ", or another " + setting("cp-kind"));
   }
   return {};
 }
@@ -110,8 +111,9 @@ Result<void> check_context(const Graph& graph, const Recipe& recipe, const Polic
   if (ranks == 1) return {};
   const std::string symbol = sequence_symbol(graph);
   if (symbol.empty()) {
-    return refused(ranks, "no attention over sequences of one length, which a setting gives",
-                   "it shares sequences of a decoder or an encoder, such as hf:llama-3-8b");
+    return refused(ranks, "the model has no attention over sequences whose length is a dimension",
+                   "context parallelism splits the sequences of a decoder or an encoder, such as "
+                   "hf:llama-3-8b");
   }
   if (policy.attention.code == AttentionCode::kEager) {
     return refused(ranks, "attention in separate operators does not see keys of other ranks",

@@ -90,9 +90,10 @@ Result<void> check_experts(const ExpertSplit& split, const Recipe& recipe) {
   if (split.experts % ranks == 0) return {};
   int64_t nearest = std::min(ranks, split.experts);
   while (split.experts % nearest != 0) --nearest;
-  return error("E120",
-               fmt::format("{}: so many ranks do not divide {} experts", called, split.experts), {},
-               "nearest that works: " + setting("ep", std::to_string(nearest)));
+  return error(
+      "E120",
+      fmt::format("{}: the number of GPUs does not divide {} experts", called, split.experts), {},
+      "nearest that works: " + setting("ep", std::to_string(nearest)));
 }
 
 }  // namespace plimsoll::parallel

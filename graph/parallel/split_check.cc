@@ -56,11 +56,11 @@ Result<void> check_split(const Graph& graph, const Recipe& recipe, const TensorS
                  setting("tp", std::to_string(ranks)) + ": experts are not split between ranks", {},
                  setting("ep") + " gives each rank some of the experts");
   }
-  return error("E120",
-               fmt::format("{}: so many ranks do not divide layers and heads of the network's "
-                           "blocks",
-                           setting("tp", std::to_string(ranks))),
-               {}, nearest_that_works(graph, ranks));
+  return error(
+      "E120",
+      fmt::format("{}: the number of GPUs does not divide layers and heads of the network's blocks",
+                  setting("tp", std::to_string(ranks))),
+      {}, nearest_that_works(graph, ranks));
 }
 
 }  // namespace plimsoll::parallel

@@ -44,8 +44,8 @@ Result<void> check_blocks(int64_t blocks, const ParallelPlan& plan) {
   if (blocks >= stages * plan.chunks) return {};
   if (plan.chunks > 1 && blocks >= stages) {
     return error("E120",
-                 fmt::format("{}: {} stages of so many chunks need {} repeated blocks, the network "
-                             "has {}",
+                 fmt::format("{}: {} stages with so many groups of blocks need {} repeated blocks, "
+                             "the network has {}",
                              setting("virtual-stages", number(plan.chunks)), stages,
                              stages * plan.chunks, blocks),
                  {}, "nearest that works: " + setting("virtual-stages", number(blocks / stages)));
@@ -71,8 +71,8 @@ Result<Diagnostics> check_stages(int64_t blocks, const Recipe& recipe) {
       plan.mesh.shards() > 1) {
     return error("E120",
                  setting("schedule", "zb") +
-                     ": gradients that ranks share are exchanged with each backward pass, and do "
-                     "not wait",
+                     ": sharded gradients are exchanged in each backward pass, so they cannot be "
+                     "computed later",
                  {}, "nearest that works: " + setting("zero", "1"));
   }
   if (micro_batches < stages) {

@@ -181,10 +181,10 @@ class OpenSearch {
     if (tally.count == 0) return;
     open_.warnings.push_back(
         warning("W237",
-                fmt::format("{} {}{} {}: the range holds both", tally.count, one,
+                fmt::format("{} {}{} {}: the range includes both", tally.count, one,
                             tally.count == 1 ? "" : "s", what),
                 {.file = {}, .node = describe(graph_, tally.first)},
-                "the module itself, by from_torch() in Python, leaves nothing open"));
+                "from_torch() in Python reads the module itself, which decides this"));
   }
 
   Dim bytes_of(TensorId tensor) const {

@@ -82,7 +82,7 @@ Result<void> apply_rules(const Graph& graph, const std::vector<TrainingRule>& ru
     if (matched) continue;
     return error("E262",
                  setting(rule.trained ? "train" : "freeze", shortened(rule.glob, 80)) +
-                     ": no weight of the network is called so",
+                     ": matches no weight of the network",
                  {}, remedy(rule.glob, paths));
   }
   return {};

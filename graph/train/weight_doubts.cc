@@ -226,7 +226,7 @@ Diagnostics nothing_trained(const Graph& graph, const std::vector<WeightRole>& k
     return {warning(
         "W230",
         fmt::format("the loss depends on none of {} weights: nothing is trained", unreached), {},
-        "name an output that the weights make")};
+        "name an output that depends on weights")};
   }
   if (frozen > 0) {
     return {warning("W230", fmt::format("all {} weights are frozen: nothing is trained", frozen),

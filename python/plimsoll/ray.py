@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         log: Path = own.resume or own.out or Path(scratch) / "swept.jsonl"
         if own.out and own.out.exists():
-            parser.error(f"{own.out} exists: --resume {own.out} goes on with what it holds")
+            parser.error(f"{own.out} exists: --resume {own.out} continues it")
         log.touch()
         # What shapes the answer, and nothing that shapes a record.
         shape = ("--json", "--count-only", "--dry-run", "--html", "--emit", "--emit-to", "--force", "--threads", "--progress")

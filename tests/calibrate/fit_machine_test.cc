@@ -18,7 +18,8 @@ TEST_CASE("calibrate fit: measured kernels become a machine file that plimsoll t
   const test::Ran fitted = test::run_calibrate({"fit", kKernels, "--out", out});
   CAPTURE(fitted.err);
   REQUIRE(fitted.status == 0);
-  CHECK(test::says(fitted.out, "refused: it makes kernels worse that it did not see"));
+  CHECK(test::says(fitted.out,
+                   "refused: it increases the error of kernels that were left out of the fit"));
   const auto machine = open_machine(out);
   REQUIRE(machine);
   CHECK(machine->gpu == "h100-sxm-80gb");

@@ -26,7 +26,7 @@ TEST_CASE("kernel timing: what a framework takes of what is offered") {
   const auto one = time_kernel(card, conv_kernel(4), {.most_offers = 1});
   CHECK(one->offers.size() == 1);
   CHECK_FALSE(one->taken);
-  CHECK(one->skipped == "the framework may take none of what is offered");
+  CHECK(one->skipped == "the framework may use none of the library's plans");
 }
 
 TEST_CASE("kernel timing: median, least and most of the samples") {

@@ -41,7 +41,7 @@ TEST_CASE("slips: what is no model is said before the GPU is asked for, by every
   const std::vector<Slip> slips = {
       {"resnet50", 4, "[E601]", "did you mean builtin:resnet50?"},
       {"net.pt", 3, "[E203]", "torch.onnx.export(module, inputs, 'model.onnx')"},
-      {"meta-llama/Llama-3.1-8B", 4, "[E601]", "shipped: hf:meta-llama/Llama-3.1-8B"},
+      {"meta-llama/Llama-3.1-8B", 4, "[E601]", "comes with Plimsoll: hf:meta-llama/Llama-3.1-8B"},
       {"somebody/net-of-mine", 4, "[E601]", "plimsoll.from_torch(lambda: AutoModel"},
       {"train.yaml", 3, "[E203]", "is YAML"},
       {"builtin:resnet5", 2, "[E150]", "did you mean resnet50?"},

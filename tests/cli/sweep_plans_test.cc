@@ -172,7 +172,7 @@ TEST_CASE(
   CHECK(by_number(first).size() == 5);
   CHECK(by_number(first).rbegin()->first == 4);
   CHECK(swept("method: random\nrun_cap: 7\n" + kSmallPlan, {"--dry-run"})
-            .out.starts_with("7, by chance with seed 0, of 24 configurations: "));
+            .out.starts_with("7, random with seed 0, of 24 configurations: "));
   const Ran bayes = swept("method: bayes\n" + kSmallPlan);
   CHECK(bayes.status == 3);
   CHECK(bayes.err.find("\"method\" cannot be \"bayes\"; allowed: grid, random") !=

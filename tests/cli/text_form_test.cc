@@ -137,6 +137,20 @@ TEST_CASE("cli: lists are tables too, as CSV and Markdown") {
     CHECK(run_plimsoll({verb, "--csv", "--markdown"}).status == 2);
   }
   CHECK(run_plimsoll({"gpus", "l4", "--csv"}).out.starts_with("figure,value,source\n"));
+  const std::string families = run_plimsoll({"models", "--families", "--csv"}).out;
+  CHECK(families.starts_with("model,class,description\nbert,BertForMaskedLM,"));
+  CHECK(says(families, "\nhf:openai-community/gpt2,,"));
+  const auto step = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"estimate", "builtin:alexnet", "--gpu", "tesla-t4", "--batch", "8"});
+    return run_plimsoll(more).out;
+  };
+  const std::string counts = step({"--gpus", "1..2", "--csv"});
+  CHECK(
+      counts.starts_with("gpus,step_ns,samples_per_second,efficiency,communication_ns,remark\n1,"));
+  CHECK(std::ranges::count(counts, '\n') == 3);
+  CHECK(step({"--gpus", "1..2", "--markdown"}).starts_with("| GPUs | step |"));
+  CHECK(step({"--workspace-limit", "sweep", "--csv"})
+            .starts_with("limit_bytes,step_ns,device_bytes,workspace_bytes,verdict\n0,"));
   const std::string every = run_plimsoll({"validate", kFormRuns, "--allow-skipped", "--csv"}).out;
   CHECK(every.starts_with("run,model,device,quantity,measured,predicted,error,state\n"));
 }

@@ -172,7 +172,7 @@ TEST_CASE("host: a layer that runs there makes the device wait, as long as its t
   const Request request = test::request(scratch.write("m.json", model("5000000")), "t4");
   const Estimate e = test::answer(request);
   CHECK(std::ranges::any_of(e.basis, [](const std::string& line) {
-    return line.find("layers that run there") != std::string::npos;
+    return line.find("layers that run on the host") != std::string::npos;
   }));
 }
 

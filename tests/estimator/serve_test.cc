@@ -28,8 +28,8 @@ struct Published {
 
 constexpr double kKib = 1024, kMib = 1024 * kKib, kGib = 1024 * kMib;
 constexpr const char* kLlamaCpp =
-    "what llama.cpp allocates at 2048 tokens: huggingface.co, dranger003/c4ai-command-r-v01-iMat."
-    "GGUF, discussion 6";
+    "what llama.cpp allocates at 2048 tokens: model dranger003/c4ai-command-r-v01-iMat.GGUF, "
+    "discussion 6";
 constexpr const char* kLmCache = "LMCache's docs/source/getting_started/faq.rst: per 1000 tokens";
 constexpr const char* kGallery =
     "S. Raschka, LLM Architecture Gallery: KV cache / token (bf16), by KiB";

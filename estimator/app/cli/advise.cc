@@ -101,7 +101,7 @@ int run_advise(const AdviseFlags& flags) {
     return print_advice(advise_plans(*request, *hwdb, *search), *request, flags, page);
   for (const char* name : kOfPlans) {
     if (!value_of(flags.shared, name)) continue;
-    return report(error("E117", setting(name) + ": it is of several GPUs that train", {},
+    return report(error("E117", setting(name) + ": it is only for training on several GPUs", {},
                         setting("gpus") + " sets how many")
                       .value());
   }
@@ -114,20 +114,21 @@ Verb make_advise(const FlagSet& root) {
   auto flags = std::make_shared<AdviseFlags>();
   FlagSet app = root.add_subcommand(
       "advise",
-      "Combinations of changes that make a step need less memory, the fastest first; for several "
-      "GPUs the best plans to share a model. Exit status 1 where none fits.");
+      "Lists combinations of changes that reduce memory, the fastest first; for several GPUs the "
+      "best plans to distribute a model. Exit status 1 if none fits.");
   add_shared(app, flags->shared);
   add_value(app, flags->shared, "global-batch",
-            "samples of an update, of all GPUs [--batch of each GPU]", "N", kVerbGroup);
-  add_value(app, flags->shared, "tokens", "of the run of several GPUs, such as 15e12: its days",
-            "N", rarely(kVerbGroup));
-  add_value(app, flags->shared, "price", "of an hour of a GPU: what the run costs", "PRICE",
+            "samples per update on all GPUs together [--batch on each GPU]", "N", kVerbGroup);
+  add_value(app, flags->shared, "tokens",
+            "tokens of the whole run, such as 15e12; shows how long it takes", "N",
             rarely(kVerbGroup));
-  add_value(app, flags->shared, "threads", "that work at once [as many as CPUs]", "N",
+  add_value(app, flags->shared, "price", "price of an hour of a GPU; shows what the run costs",
+            "PRICE", rarely(kVerbGroup));
+  add_value(app, flags->shared, "threads", "number of threads [one for each CPU]", "N",
             rarely(kOutputGroup));
   add_output(app, flags->output, "as JSON", "combinations");
   add_page(app, flags->page);
-  app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults used")
+  app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")
       .group(rarely(kOutputGroup));
   return {app, [flags] { return run_advise(*flags); }};
 }

@@ -19,8 +19,8 @@ tl::unexpected<Diagnostics> without_value(const std::string& name, const std::st
 
 Result<void> check_switch(const std::string& name, const std::string& value) {
   if (value == "true" || value == "false") return {};
-  return error("E103", fmt::format("{} is on where it is given, and takes no value, found '{}'",
-                                   setting(name), shortened(value, 60)));
+  return error("E103",
+               fmt::format("{} takes no value, found '{}'", setting(name), shortened(value, 60)));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void add_ci(const FlagSet& app, CiFlags& flags) {
       .type_name("FILE")
       .group(kOutputGroup);
   app.add_option("--annotations", flags.annotations,
-                 "auto or never: in GitHub Actions, of what is out of tolerance")
+                 "annotate runs out of tolerance in GitHub Actions: auto or never")
       .type_name("WHEN")
       .default_str("auto")
       .group(rarely(kOutputGroup));

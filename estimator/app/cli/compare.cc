@@ -207,7 +207,9 @@ Verb make_compare(const FlagSet& root) {
       .allow_extra_args(false)
       .type_name("ID=PRICE")
       .group(kVerbGroup);
-  app.add_option("--fail-if", flags->limits, "exit status 1 if the second answer exceeds it")
+  app.add_option("--fail-if", flags->limits,
+                 "exit status 1 if the second answer's figure is larger by more: peak, step, live, "
+                 "allocated or reserved")
       .allow_extra_args(false)
       .type_name("'peak>5%'")
       .group(kVerbGroup);

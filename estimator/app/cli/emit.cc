@@ -22,11 +22,11 @@ constexpr std::array<std::string_view, 3> kForms = {"slurm", "csv", "plan"};
 }  // namespace
 
 void add_emit(const FlagSet& app, EmitFlags& flags) {
-  app.add_option("--emit", flags.forms, "slurm, csv or plan: files of what fits, in --emit-to")
+  app.add_option("--emit", flags.forms, "write the configurations that fit: slurm, csv or plan")
       .allow_extra_args(false)
       .type_name("FORM")
       .group(kOutputGroup);
-  app.add_option("--emit-to", flags.directory, "the folder of these files")
+  app.add_option("--emit-to", flags.directory, "folder for the files of --emit")
       .type_name("DIR")
       .group(rarely(kOutputGroup));
 }

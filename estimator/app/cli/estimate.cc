@@ -97,6 +97,7 @@ Result<void> check_host_views(const Request& request, const EstimateFlags& flags
 template <class Rows>
 int print_rows(const Result<Rows>& rows, const OutputFlags& output) {
   if (!rows) return report(rows.error());
+  if (output.table()) return print_table(to_table(*rows), output);
   return print(output.json ? to_json(*rows) : to_text(*rows, page_of(output)));
 }
 
@@ -202,7 +203,7 @@ Verb make_estimate(const FlagSet& root) {
       .type_name("ANSWER")
       .group(rarely(settings().front().group));
   add_output(app, flags->output, "the whole estimate as JSON",
-             "layers, or with --kernels kernels,");
+             "layers, or kernels with --kernels,");
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
     app.add_flag(name, into, help).group(group);
   };

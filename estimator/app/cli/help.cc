@@ -30,7 +30,8 @@ std::string described(const Flag& flag, bool all) {
   std::string help = flag.description();
   const auto names = flag.long_names();
   const SettingRow* row = names.empty() ? nullptr : find_setting(names[0]);
-  if (row && row->value.many && all) help += ": " + words_of(*row);
+  if (row && row->value.many && all)  // "optimizer: sgd, adam, ..." names some of them
+    help = fmt::format("{}: {}", help.substr(0, help.find(':')), words_of(*row));
   if (!flag.default_text().empty()) help += fmt::format(" [{}]", flag.default_text());
   return help;
 }
@@ -64,6 +65,7 @@ std::string paragraphs(const std::string& description, const Page& page, bool ex
   return text;
 }
 
+bool is_hidden(const Flag& flag) { return flag.group_name().empty(); }
 bool is_rare(const Flag& flag) { return flag.group_name().ends_with(kRareGroup); }
 bool is_detail(const Flag& flag) { return flag.group_name().ends_with(kDetailGroup); }
 
@@ -75,10 +77,10 @@ std::string group_of(const Flag& flag) {
   return group;
 }
 
-// --help itself needs no line.
+// --help itself needs no line, nor do options that only scripts give.
 std::vector<Flag> our_flags(const FlagSet& app) {
   std::vector<Flag> flags = app.flags();
-  std::erase_if(flags, [&](const Flag& flag) { return app.is_help(flag); });
+  std::erase_if(flags, [&](const Flag& flag) { return app.is_help(flag) || is_hidden(flag); });
   return flags;
 }
 

@@ -143,9 +143,22 @@ int show_models(const std::string& name, const OutputFlags& output) {
 }
 
 // Which model types a Hugging Face config may say, and which published ones travel along.
-int show_families() {
+int show_families(const OutputFlags& output) {
+  if (const auto good = check_output(output); !good) return report(good.error());
+  if (output.table()) {
+    Table table({{"model", {}, Column::kName},
+                 {"class", {}, Column::kRemark},
+                 {"description", {}, Column::kRemark}});
+    for (const FamilyRow& row : families())
+      table.add({{fmt::format("{}", fmt::join(row.model_types, " "))},
+                 {row.class_name},
+                 {row.description}});
+    for (const std::string& name : published_models())
+      table.add({{"hf:" + name}, {}, {"a published configuration"}});
+    return print_table(table, output);
+  }
   constexpr size_t kNames = 16;
-  const Page page = page_of({});
+  const Page page = page_of(output);
   std::string text;
   for (const FamilyRow& row : families()) {
     text +=
@@ -223,12 +236,13 @@ Verb make_models(const FlagSet& root) {
   FlagSet app = root.add_subcommand("models", "the built-in models");
   auto all_families = std::make_shared<bool>(false);
   app.add_option("name", *name, "one model, with its source");
-  app.add_flag("--families", *all_families,
-               "known model types of Hugging Face configs, and configs that ship");
+  app.add_flag(
+      "--families", *all_families,
+      "known model types of Hugging Face configs, and the configs that come with Plimsoll");
   auto output = std::make_shared<OutputFlags>();
   add_table_forms(app, *output, "the list");
   return {app, [name, all_families, output] {
-            return *all_families ? show_families() : show_models(*name, *output);
+            return *all_families ? show_families(*output) : show_models(*name, *output);
           }};
 }
 

@@ -247,7 +247,7 @@ Verb make_links(const FlagSet& root) {
           return show_transfer(hwdb, f, *flags);
         return f.id.empty() ? list_ids(hwdb.link_ids(), f.output) : show(hwdb.link(f.id), f.output);
       });
-  verb.app.add_option("other", flags->other, "another, to compare");
+  verb.app.add_option("other", flags->other, "another one, to compare");
   verb.app.add_option("--bytes", flags->bytes, "bytes to move, e.g. 250MB").type_name("SIZE");
   verb.app.add_option("--gpus", flags->gpus, "GPUs that exchange the bytes [2]").type_name("N");
   return verb;
@@ -275,7 +275,7 @@ int write_host(const MeasureFlags& flags) {
 
 Verb make_hosts(const FlagSet& root) {
   auto flags = std::make_shared<MeasureFlags>();
-  Verb verb = make_list(root, "hosts", "machines around a GPU, for --host",
+  Verb verb = make_list(root, "hosts", "CPUs and memory of machines, for --host",
                         [flags](const Hwdb& hwdb, const ListFlags& f) {
                           if (!flags->file.empty()) return write_host(*flags);
                           return f.id.empty() ? list_ids(hwdb.host_ids(), f.output)

@@ -95,7 +95,9 @@ Result<Device> nearest_of_kind(const Hwdb& hwdb, const LocalGpu& gpu) {
       fmt::format("no device file describes this machine's {}; clocks, units and bandwidth are "
                   "those of {}, of the same compute capability {}",
                   shortened(gpu.name, kQuotedColumns), best->id, gpu.compute_capability),
-      {}, "'plimsoll gpus local --file > my-gpu.json' begins a file for it; --gpu my-gpu.json"));
+      {},
+      "'plimsoll gpus local --file > my-gpu.json' writes a template for it; then give --gpu "
+      "my-gpu.json"));
   return std::move(*best);
 }
 
@@ -109,7 +111,7 @@ Result<Device> device_of(const Hwdb& hwdb, const LocalGpu& gpu) {
 }
 
 tl::unexpected<Diagnostics> failed(const std::string& why) {
-  return error("E727", "nvidia-smi does not tell this machine's GPU: " + why, {},
+  return error("E727", "nvidia-smi does not name this machine's GPU: " + why, {},
                fmt::format("name it with {}; 'plimsoll gpus' lists them", setting("gpu", "ID")));
 }
 
@@ -133,12 +135,12 @@ Result<std::vector<LocalGpu>> ask_driver(const std::string& program) {
 // The one profile that the machine's parts have.
 Result<std::string> ask_profile(const std::string& program) {
   const auto profiles = read_mig_profiles(run_child(program, {"-L"}, kLongestQuery).out);
-  if (profiles.empty()) return failed("MIG is on, and no part of the card is given out");
+  if (profiles.empty()) return failed("MIG is enabled, but no slice of the GPU exists");
   if (profiles.size() == 1) return profiles.front();
-  return error("E146",
-               fmt::format("this machine's card is given out in different parts: {}",
-                           fmt::join(profiles, ", ")),
-               {}, "name one: " + setting("gpu", "ID:" + profiles.front()));
+  return error(
+      "E146",
+      fmt::format("this machine's GPU has different MIG slices: {}", fmt::join(profiles, ", ")), {},
+      "name one: " + setting("gpu", "ID:" + profiles.front()));
 }
 
 Result<Device> ask(const Hwdb& hwdb, const std::string& program) {

@@ -81,7 +81,7 @@ constexpr OtherWords kRows[] = {
     {.flags = {"--resolution", "--height", "--width"}, .help = kImage, .in_plans = false},
     {.flags = {"--gradient-accumulation-steps", "--accumulation", "--grad-accum", "--accum-iter",
                "--gradient-accumulation", "--accumulate-grad-batches", "--grad-accum-steps"},
-     .help = "--accumulate N: forward-backward passes per update",
+     .help = "--accumulate N: gradients of N passes for each update",
      .setting = "accumulate"},
     {.flags = {"--optim", "--optimizer-name", "--optimizer-type"},
      .help = "--optimizer NAME",

@@ -126,7 +126,7 @@ int answer(SweepJob& job) {
   if (answer->fault()) return report(*answer->fault());
   if (interrupted()) {
     if (job.log) {
-      tell(fmt::format("interrupted: {} holds {} of {} configurations; go on with --resume {}\n",
+      tell(fmt::format("interrupted: {} has {} of {} configurations; --resume {} continues\n",
                        job.log->path(), job.log->records(), job.asked(), job.log->path()));
     }
     return kInterrupted;
@@ -161,7 +161,7 @@ SweepOrigin::Flags words_of(const SweepFlags& sweep) {
 Result<void> open_log(const SweepFlags& flags, const std::vector<std::string>& models,
                       const Hwdb& hwdb, std::optional<SweepLog>& log) {
   if (!flags.out.empty() && !flags.resume.empty())
-    return error("E114", fmt::format("{} starts a file and {} goes on with one: name one of them",
+    return error("E114", fmt::format("{} starts a file and {} continues one: give one of them",
                                      setting("out"), setting("resume")));
   if (flags.out.empty() && flags.resume.empty()) return {};
   const auto origin = TRY(SweepOrigin::make(flags.plan, models, words_of(flags), hwdb));
@@ -177,7 +177,7 @@ std::string title_of(const SweepPlan& plan, int64_t configurations, int64_t chos
   std::string count = std::to_string(configurations);
   if (chosen >= 0) {
     const bool capped = plan.run_cap && chosen == *plan.run_cap;
-    const std::string how = capped && plan.random ? fmt::format("by chance with seed {}", plan.seed)
+    const std::string how = capped && plan.random ? fmt::format("random with seed {}", plan.seed)
                             : capped              ? "the first ones"
                                                   : "within the constraints";
     count = fmt::format("{}, {}, of {}", chosen, how, configurations);
@@ -228,8 +228,7 @@ Result<void> choose_model(SweepFlags& flags, const SweepPlan& plan) {
   const auto several = std::ranges::find(plan.parameters, "model", &SweepParameter::name);
   const bool listed = several != plan.parameters.end();
   if (listed && several->values.empty()) {
-    return error("E311", "model is a distribution, and needs a list of values here",
-                 several->place);
+    return error("E311", "model is a distribution; sweep needs a list of values", several->place);
   }
   if (listed && !(flags.shared.model.empty() && plan.model.empty()))
     return error("E114", "the plan's models and another one exclude each other", several->place);
@@ -242,7 +241,8 @@ Result<void> choose_model(SweepFlags& flags, const SweepPlan& plan) {
 // What no sweep can do as asked.
 Result<void> check_plan(const SweepFlags& flags, const SweepPlan& plan) {
   if (!flags.seed.empty() && !(plan.random && plan.run_cap))
-    return error("E112", setting("seed") + " is for plans with method: random and a run_cap");
+    return error("E112",
+                 setting("seed") + " is only for plans with 'method: random' and 'run_cap'");
   const bool of_time = plan.objective && plan.objective->figure != Objective::Figure::kDeviceBytes;
   if (!flags.memory_only || !of_time) return {};
   return error("E114", fmt::format("{}, and the plan's objective is {}", setting("memory-only"),
@@ -349,9 +349,10 @@ Verb make_sweep(const FlagSet& root) {
   FlagSet app = root.add_subcommand(
       "sweep", "Answers every configuration of a plan. Exit status 0 if any fits.");
   add_shared(app, flags->shared, false);
-  app.add_option("plan", flags->plan, "YAML or JSON: W&B sweep, Optuna, Hydra or ours")
+  app.add_option("plan", flags->plan, "plan of W&B, Optuna, Hydra or Plimsoll (YAML or JSON)")
       .group(kVerbGroup);
-  app.add_option("--model", flags->shared.model, "model, if the plan names none or another")
+  app.add_option("--model", flags->shared.model,
+                 "model, if the plan has none; or instead of the plan's")
       .type_name("MODEL")
       .group(kVerbGroup);
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
@@ -364,7 +365,8 @@ Verb make_sweep(const FlagSet& root) {
   app.add_option("--price", flags->prices, "price of an hour of this GPU: cost of the sweep")
       .type_name("ID=PRICE")
       .group(rarely(kVerbGroup));
-  add_output(app, flags->output, "a line for each configuration, then a summary", "the best");
+  add_output(app, flags->output, "a line for each configuration, then a summary",
+             "the best configurations");
   app.add_option("--out", flags->out, "append one JSON line per configuration to a new file")
       .type_name("FILE")
       .group(kOutputGroup);

@@ -110,8 +110,8 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
     if (flag_of(plan_->parameters[i].name) != flag) continue;
     return error(
         "E114",
-        fmt::format("{} and {} are one parameter", shortened(plan_->parameters[i].name, 60),
-                    shortened(parameter.name, 60)),
+        fmt::format("{} and {} are names of one parameter",
+                    shortened(plan_->parameters[i].name, 60), shortened(parameter.name, 60)),
         parameter.place);
   }
   if (parameter.name == "model") {
@@ -128,7 +128,7 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
       of_model && !find_setting(dashed(parameter.name)) ? nullptr : setting_of(flag);
   if ((of_model || row) && parameter.values.empty()) {
     return error("E311",
-                 fmt::format("{} is a distribution, and needs a list of values here",
+                 fmt::format("{} is a distribution; sweep needs a list of values",
                              shortened(parameter.name, 60)),
                  parameter.place);
   }

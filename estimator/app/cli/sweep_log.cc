@@ -32,7 +32,7 @@ Result<SweepLog> SweepLog::start(const std::string& path, const SweepOrigin& ori
   std::error_code unknown;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, unknown))) {
     return error("E610", "exists", {.file = path, .node = {}},
-                 setting("resume", path) + " goes on with what it holds");
+                 setting("resume", path) + " continues it");
   }
   return resume(path, origin);
 }
@@ -48,7 +48,7 @@ Result<SweepLog> SweepLog::resume(const std::string& path, const SweepOrigin& or
   }
   if (!lines.front().starts_with(SweepOrigin::kBegins)) {
     if (!read_sweep_record(lines.front())) return no_record(path, lines.front(), 1);
-    return error("E322", "does not tell what it is of: an older version wrote it",
+    return error("E322", "was written by an older version, which did not record the plan",
                  {.file = path, .line = 1, .node = {}}, "start a new file with " + setting("out"));
   }
   if (const std::string unlike = origin.unlike(lines.front()); !unlike.empty())
@@ -83,7 +83,8 @@ Result<void> SweepLog::add(const SweptConfiguration& configuration, const std::s
   if (at->second.line == line) return {};
   return error(
       "E322",
-      fmt::format("{} holds another answer to configuration {}", path_, configuration.number), {},
+      fmt::format("{} has a different result for configuration {}", path_, configuration.number),
+      {},
       "another plan, model, version or other flags wrote it: start a new file with " +
           setting("out"));
 }

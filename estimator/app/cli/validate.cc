@@ -104,7 +104,7 @@ ValidationNotes notes_of(const ValidateFlags& flags, const Request& request, Dia
   if (flags.meters.from.empty()) basis.emplace_back("records describe what ran");
   if (!request.defaults.empty()) basis.push_back("defaults: " + request.defaults);
   if (flags.source_machines)
-    basis.emplace_back("published sources ran on the machines of hwdb/sources.json");
+    basis.emplace_back("published runs are assumed to have had the machines in hwdb/sources.json");
   std::set<std::string, std::less<>>& given = notes.notes.request.given;
   if (!flags.tolerances.empty()) given.insert("tolerance");
   if (flags.allow_skipped) given.insert("allow-skipped");
@@ -305,14 +305,15 @@ Verb make_validate(const FlagSet& root) {
       .group(kVerbGroup);
   add_meters(app, flags->meters);
   app.add_option("--tolerance", flags->tolerances,
-                 "memory=10%, memory=100MiB, time=15%, time=2ms, share=20% or fits=0%")
+                 "allowed error: memory=10%, memory=100MiB, time=15%, time=2ms; share=20% of "
+                 "utilisations, fits=0% of whether a run fits")
       .allow_extra_args(false)
       .type_name("NAME=N%")
       .group(kVerbGroup);
   app.add_flag("--allow-skipped", flags->allow_skipped, "skipped records do not fail")
       .group(kVerbGroup);
   app.add_flag("--source-machines", flags->source_machines,
-               "published sources ran on the machines of hwdb/sources.json")
+               "assume that published runs had the machines in hwdb/sources.json")
       .group(rarely(kVerbGroup));
   add_output(app, flags->output, "every record and the summaries as JSON", "every record");
   add_page(app, flags->page);

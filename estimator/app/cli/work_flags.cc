@@ -13,11 +13,11 @@
 namespace plimsoll::cli {
 
 void add_work(const FlagSet& app, WorkFlags& flags) {
-  app.add_option("--threads", flags.threads, "that work at once [as many as CPUs]")
+  app.add_option("--threads", flags.threads, "number of threads [one for each CPU]")
       .type_name("N")
       .group(rarely(kOutputGroup));
   app.add_option("--progress", flags.progress,
-                 "auto, always or never: how far it has come [auto: on a terminal]")
+                 "show progress: auto, always or never [auto: on a terminal]")
       .type_name("WHEN")
       .group(rarely(kOutputGroup));
 }

@@ -29,12 +29,13 @@ class Lines {
 void add_step(const ExplainedKernel& of, const DeviceRates& rates, Lines& lines) {
   const KernelTime& time = of.time;
   double seconds = time.seconds * of.framework_factor;
-  lines.times("framework", "as this framework's steps were measured", of.framework_factor, seconds);
+  lines.times("framework", "correction measured for steps of this framework", of.framework_factor,
+              seconds);
   const double clock = sustained_clock(time, rates);
   seconds /= clock;
-  lines.times("clock", "the card keeps to its power limit", 1 / clock, seconds);
+  lines.times("clock", "the power limit lowers the clock", 1 / clock, seconds);
   if (to_ns(of.seconds) != to_ns(seconds))
-    lines.add("highest rate", "no faster than its work at the card's highest rates", of.seconds);
+    lines.add("highest rate", "lower bound: its work at the GPU's highest rates", of.seconds);
 }
 
 }  // namespace
@@ -56,17 +57,15 @@ std::vector<TimeLine> time_chain(const ExplainedKernel& of, const TimeContext& c
               chain.work);
   double seconds = chain.work + chain.launch;
   if (chain.launch > 0)
-    lines.add("launch", "what of it the queue before it does not hide", seconds);
+    lines.add("launch", "the part of the launch that earlier kernels do not hide", seconds);
   seconds *= chain.in_situ;
-  lines.times("in a step", "among other kernels, against one timed by itself", chain.in_situ,
-              seconds);
+  lines.times("in a step", "slower among other kernels than by itself", chain.in_situ, seconds);
   seconds += chain.layout;
   if (chain.layout > 0) lines.add("layout", "copies to the library's layout and back", seconds);
   seconds *= chain.machine;
-  lines.times("this machine", "as its kernels were measured", chain.machine, seconds);
+  lines.times("this machine", "correction of the machine file", chain.machine, seconds);
   if (time.seconds > seconds)
-    lines.add("law", "no faster than operands move or operations run at the highest rates",
-              time.seconds);
+    lines.add("law", "lower bound: bytes and operations at the highest rates", time.seconds);
   add_step(of, context.rates(), lines);
   return lines.take();
 }

@@ -165,7 +165,8 @@ std::string compare_page(const Comparison& comparison, const std::string& comman
   Markup body;
   write_compare_answer(body, comparison);
   open_section(body, "devices", "Memory against throughput",
-               "The line joins what fits and no other beats in both; hollow: does not fit.");
+               "The line joins the runs that fit and that no other run beats in both. Hollow: does "
+               "not fit.");
   const auto& prices = comparison.prices;
   const bool priced = std::ranges::any_of(prices, &std::optional<double>::has_value);
   write_chart(body, "pareto");

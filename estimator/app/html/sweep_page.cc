@@ -177,10 +177,11 @@ void SweepPage::write_best(Markup& out, const std::vector<Shown>& shown) const {
 
 void SweepPage::write_configurations(Markup& out, const std::vector<Shown>& all,
                                      int64_t left_out) const {
-  open_section(out, "configurations", time_ ? "Memory against throughput" : "Memory",
-               time_ ? "A line joins the configurations of a GPU that fit and that no other on it "
-                       "beats in both. Names are those of the best of all. Hollow: does not fit."
-                     : "");
+  open_section(
+      out, "configurations", time_ ? "Memory against throughput" : "Memory",
+      time_ ? "A line joins the configurations of a GPU that fit and that no other one on it beats "
+              "in both speed and memory. Names are those of the best of all. Hollow: does not fit."
+            : "");
   const auto priced = [](const Shown& s) { return s.price_of_million.has_value(); };
   if (time_) write_chart(out, "pareto", std::ranges::any_of(all, priced) ? "memory price" : "");
   if (left_out > 0)

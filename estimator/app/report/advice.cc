@@ -40,8 +40,8 @@ std::string to_text(const Advice& advice, const Page& page, bool quiet, bool bas
   if (quiet) return text;
   text += advice.stacks.empty()
               ? "\n" + wrapped(
-                           "Nothing that was tried helps: not the precision, checkpointing, "
-                           "the optimizer, adapters or the batch in passes.",
+                           "Nothing that was tried helps: precision, checkpointing, optimizer, "
+                           "adapters, gradient accumulation.",
                            page)
               : "\n" + remedy_table(advice.stacks).text(page, 2);
   text += assumed_paragraph(advice.notes, page);

@@ -101,7 +101,7 @@ std::string kernel_text(const KernelReport& k) {
     text += escaped_format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
                            k.workspace_basis);
   }
-  text += "    how its time comes to be:\n";
+  text += "    how this time is computed:\n";
   for (const TimeLine& line : k.chain)
     text += escaped_format("      {:<13}{:>10}  {}\n", line.what, human_time(line.ns), line.why);
   if (k.algorithms.size() > 1) text += "    algorithms of the library, each in the same way:\n";

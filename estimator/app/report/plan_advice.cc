@@ -53,8 +53,8 @@ std::string crossing_text(const Crossing& c) {
 std::string counts_text(const PlanAdvice& advice) {
   const PlanCounts& c = advice.counts;
   std::string text = fmt::format(
-      "{} plans train {} samples per update. In {} of them, weights and what is kept "
-      "with them need more memory than a GPU has.",
+      "{} plans train {} samples per update. In {} of them, weights, gradients and optimizer "
+      "states need more memory than a GPU has.",
       c.considered, advice.global_batch, c.kept_too_much);
   if (c.refused > 0) text += fmt::format(" {} are not supported.", c.refused);
   return text + fmt::format(

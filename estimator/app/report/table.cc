@@ -96,7 +96,7 @@ Table::Layout Table::lay_out(const Page& page, size_t indent) const {
 namespace {
 
 constexpr TableForm kTableForms[] = {
-    {"csv", "as CSV: plain bytes and nanoseconds", &Table::csv},
+    {"csv", "as CSV, in bytes and nanoseconds", &Table::csv},
     {"markdown", "as a Markdown table", &Table::markdown},
 };
 

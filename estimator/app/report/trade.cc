@@ -9,8 +9,12 @@
 
 namespace plimsoll {
 
-std::string to_text(const WorkspaceTrade& trade, const Page& page) {
-  Table table({{"workspace limit"}, {"step"}, {"peak"}, {"workspace"}, {"", {}, Column::kRemark}});
+Table to_table(const WorkspaceTrade& trade) {
+  Table table({{"workspace limit", "limit_bytes"},
+               {"step", "step_ns"},
+               {"peak", "device_bytes"},
+               {"workspace", "workspace_bytes"},
+               {"", "verdict", Column::kRemark}});
   for (const WorkspaceKnee& k : trade.limits) {
     table.add({bytes_cell(k.limit_bytes),
                time_cell(k.step_ns),
@@ -18,20 +22,24 @@ std::string to_text(const WorkspaceTrade& trade, const Page& page) {
                bytes_cell(k.workspace_bytes),
                {std::string(name(k.verdict))}});
   }
-  return table.text(page);
+  return table;
+}
+
+std::string to_text(const WorkspaceTrade& trade, const Page& page) {
+  return to_table(trade).text(page);
 }
 
 std::string to_json(const WorkspaceTrade& trade) {
   return answer_text("plimsoll.workspace-limits", trade);
 }
 
-std::string to_text(const ScalingTrade& trade, const Page& page) {
-  Table table({{"GPUs"},
-               {"step"},
-               {"per second"},
-               {"of ideal"},
-               {"waits for exchange"},
-               {"", {}, Column::kRemark}});
+Table to_table(const ScalingTrade& trade) {
+  Table table({{"GPUs", "gpus"},
+               {"step", "step_ns"},
+               {"per second", "samples_per_second"},
+               {"of ideal", "efficiency"},
+               {"waits for exchange", "communication_ns"},
+               {"", "remark", Column::kRemark}});
   for (const ScalingPoint& p : trade.points) {
     table.add({count_cell(p.gpus),
                time_cell(p.step_ns),
@@ -40,7 +48,11 @@ std::string to_text(const ScalingTrade& trade, const Page& page) {
                time_cell(p.communication_ns),
                {p.exchange_leads ? "exchange leads" : ""}});
   }
-  std::string text = table.text(page);
+  return table;
+}
+
+std::string to_text(const ScalingTrade& trade, const Page& page) {
+  std::string text = to_table(trade).text(page);
   const auto first = std::ranges::find(trade.points, true, &ScalingPoint::beyond_link_data);
   if (first != trade.points.end()) {
     text += "\n" + wrapped(fmt::format("the link was not measured with {} GPUs or more; the "

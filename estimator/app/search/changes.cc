@@ -63,7 +63,7 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
     if (micro > safe) continue;
     return Change{fmt::format("{} {}", setting("batch", fmt::to_string(micro)),
                               setting("accumulate", fmt::to_string(passes))),
-                  fmt::format("still {} an update", batch), [micro, passes](Request& r) {
+                  fmt::format("still {} per update", batch), [micro, passes](Request& r) {
                     r.batch = micro;
                     r.recipe.accumulate = passes;
                   }};

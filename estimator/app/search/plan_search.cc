@@ -66,11 +66,12 @@ Result<std::vector<ClusterPlan>> plans_in(const Request& request, const PlanSpac
   if (!plans.empty()) return plans;
   return error(
       "E120",
-      fmt::format("no plan shares {} samples of an update evenly between {} GPUs", space.samples,
+      fmt::format("no plan divides {} samples per update evenly among {} GPUs", space.samples,
                   space.gpus),
       {},
-      fmt::format("take a multiple of {} samples, or leave axes, batch and passes to the search",
-                  space.gpus));
+      fmt::format(
+          "use a multiple of {} samples, or do not fix the parallel plan, the batch and the passes",
+          space.gpus));
 }
 
 // Of those that fit, or may, or do not, the ones that no other beats.
@@ -105,11 +106,11 @@ std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan
   });
   if (other == all.end()) return text;
   const PricedPlan& o = other->priced;
-  return text + fmt::format(
-                    ". The next mesh is {}: its step is {:.0f} % longer and waits {:.0f} % and "
-                    "{:.0f} %",
-                    o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
-                    percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
+  return text +
+         fmt::format(
+             ". The next plan is {}: its step is {:.0f} % longer and waits {:.0f} % and {:.0f} %",
+             o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
+             percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
 }
 
 // What runs when; nothing where one GPU tells no other anything.

@@ -147,8 +147,7 @@ class KeyReader {
                                    shortened(member.key, kQuotedColumns), key.sets);
     if (key.use == Use::kRefused)
       return error("E357", std::move(text), at(member),
-                   "without it memory would be predicted too low: remove the key to ask all the "
-                   "same");
+                   "without it memory would be predicted too low: remove the key to ask anyway");
     into_.warnings.push_back(warning("W534", std::move(text), at(member)));
     return {};
   }

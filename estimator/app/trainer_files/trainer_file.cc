@@ -54,8 +54,8 @@ tl::unexpected<Diagnostics> of_nobody(const std::string& path) {
   std::string known;
   for (const TrainerProgram& program : trainer_programs())
     known += (known.empty() ? "" : ", ") + std::string(program.name);
-  return error("E358", "no training program's file is recognised by its keys", {path, 0, 0, {}},
-               "read are " + known);
+  return error("E358", "its keys are not those of a known training program's file",
+               {path, 0, 0, {}}, "read are " + known);
 }
 
 // The config of DeepSpeed that a file names, or holds.

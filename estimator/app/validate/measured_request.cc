@@ -135,7 +135,7 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   if (run.model.empty()) return Reason("the record names no model");
   const bool recompute = run.recompute.value_or(false);
   if (recompute && !run.framework_id().starts_with("mxnet"))
-    return Reason("recomputation that the framework chooses");
+    return Reason("the framework chooses what to recompute");
   Request q = base;
   q.model = model_of(run.network.empty() ? run.model : run.network);
   q.devices = {run.device};

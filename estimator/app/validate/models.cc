@@ -128,7 +128,8 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
   const bool plain = r.memory_option.empty() || r.shares_storages() || r.memory_option == "naive" ||
                      r.memory_option.starts_with("optMemory 0");
   if (!plain)
-    return fmt::format("memory is saved by the program of the source: {}", r.memory_option);
+    return fmt::format("the source's program saves memory in a way that is not modelled: {}",
+                       r.memory_option);
   const bool data_parallel = r.parallelism.empty() || r.parallelism == "none" ||
                              r.parallelism.find("data") != std::string::npos ||
                              r.parallelism == "nn.DataParallel";

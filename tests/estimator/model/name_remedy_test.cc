@@ -22,11 +22,11 @@ TEST_CASE("what is no file: names of hubs and libraries are told the call that m
     CHECK(says(model_remedy(name), "plimsoll.from_torch(lambda: AutoModelForCausalLM"));
     CHECK(says(model_remedy(name), name));
   }
-  CHECK(model_remedy("Qwen/Qwen3-8B") == "its configuration is shipped: hf:Qwen/Qwen3-8B");
-  for (const char* name : {"HF:Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B",
-                           "huggingface.co/Qwen/Qwen3-8B/tree/main"}) {
+  CHECK(model_remedy("Qwen/Qwen3-8B") == "its configuration comes with Plimsoll: hf:Qwen/Qwen3-8B");
+  for (const char* name : {"HF:Qwen/Qwen3-8B", "https://hub.example/Qwen/Qwen3-8B",
+                           "hub.example/Qwen/Qwen3-8B/tree/main"}) {
     CAPTURE(name);
-    CHECK(model_remedy(name) == "its configuration is shipped: hf:Qwen/Qwen3-8B");
+    CHECK(model_remedy(name) == "its configuration comes with Plimsoll: hf:Qwen/Qwen3-8B");
   }
   CHECK(says(model_remedy("timm:vit_base_patch16_224"),
              "timm.create_model(\"vit_base_patch16_224\")"));

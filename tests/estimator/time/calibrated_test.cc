@@ -117,10 +117,10 @@ TEST_CASE("calibrated is a very card with its library's generation; else it says
     return c.basis(kernel_time(kernel, c).basis);
   };
   CHECK(basis("titan-xp", 600).starts_with("convolutions in f32: model fitted to"));
-  CHECK(basis("titan-xp", 910).ends_with("applied to titan-xp in f32 with library 9.10"));
+  CHECK(basis("titan-xp", 910).ends_with("applied to titan-xp in f32 with cuDNN 9.10"));
   const std::string sibling = basis("quadro-p4000", 600);
   CHECK(sibling.find("measured on titan-xp") != std::string::npos);
-  CHECK(sibling.ends_with("applied to quadro-p4000 in f32 with library 6.0"));
+  CHECK(sibling.ends_with("applied to quadro-p4000 in f32 with cuDNN 6.0"));
   CHECK(evidence_of(kernel, context("quadro-p4000", 600)) == Evidence::kArchitecture);
   CHECK(evidence_of(kernel, context("titan-xp", 910)) == Evidence::kArchitecture);
 }

@@ -112,6 +112,6 @@ TEST_CASE("a classical model is refused as one, features around a network are no
       refusal(model_of({node("TreeEnsembleClassifier", {"x"}, {"y"}, {}, "trees", "ai.onnx.ml")}));
   CHECK(d.code == "E256");
   CHECK(d.message ==
-        "is a classical model (TreeEnsembleClassifier), which no training step on a GPU makes");
+        "is a classical model (TreeEnsembleClassifier), which is not trained in steps on a GPU");
   import(model_of({node("Scaler", {"x"}, {"y"}, {}, "scale", "ai.onnx.ml")}));
 }

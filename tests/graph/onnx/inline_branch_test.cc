@@ -212,7 +212,7 @@ TEST_CASE("--branch and --trip that name no node are refused with the nearest") 
   options.branches["chioce"] = "then";
   Diagnostic d = refusal(asks("Equal", 1, 8), options);
   CHECK(d.code == "E255");
-  CHECK(d.message == setting_entry("branch", "chioce") + ": no If is called so");
+  CHECK(d.message == setting_entry("branch", "chioce") + ": there is no If of this name");
   CHECK(d.help == "did you mean choice?");
   options.branches = {{"outer/choice", "then"}};  // a path to it
   import(asks("Equal", 1, 8), options);

@@ -158,7 +158,7 @@ TEST_CASE("--shape that cannot be is refused") {
   options.shapes = {{"x", {2, 3}}, {"z", {4, 3}}};  // A36
   const Diagnostic d = refused({value("x", {"N", 3}), value("z", {"N", 3})}, options);
   CHECK(d.code == "E233");
-  CHECK(d.message == "symbol 'N' is forced to 2 by input 'x' and to 4 by 'z'");
+  CHECK(d.message == "dimension 'N' is 2 in input 'x' and 4 in 'z'");
 }
 
 TEST_CASE("--image resizes inputs of rank 4, channels first or last") {
