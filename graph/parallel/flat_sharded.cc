@@ -181,7 +181,9 @@ void FlatTraining::end_backward() {
   end_reduction();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
-    if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+    // What another chunk's forward pass is to read goes on.
+    const bool ahead = group.gathering && !group.bound && !last_;
+    if (group.gathering && !ahead) m_.await(*std::exchange(group.gathering, std::nullopt));
     unbind(group);
     if (last_) give_gradients(group);
   }

@@ -131,7 +131,9 @@ void ShardedTraining::end_backward() {
   end_scatter();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
-    if (group.gathering) m_.await(*std::exchange(group.gathering, std::nullopt));
+    // What another chunk's forward pass is to read goes on.
+    const bool ahead = group.gathering && !group.buffer.defined() && !last_;
+    if (group.gathering && !ahead) m_.await(*std::exchange(group.gathering, std::nullopt));
     group.buffer = {};
     unbind(group);
     for (Weight& weight : group.weights) {
