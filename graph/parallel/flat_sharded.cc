@@ -188,7 +188,9 @@ void FlatTraining::end_backward() {
   end_reduction();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
-    end_gathering(group);
+    // What another chunk's forward pass is to read goes on.
+    const bool ahead = !group.gathering.empty() && !group.bound && !last_;
+    if (!ahead) end_gathering(group);
     unbind(group);
     if (last_) give_gradients(group);
   }

@@ -177,7 +177,9 @@ void ShardedTraining::end_backward() {
   end_scatter();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (Group& group : groups_) {
-    end_gathering(group);
+    // What another chunk's forward pass is to read goes on.
+    const bool ahead = !group.gathering.empty() && !group.buffer.defined() && !last_;
+    if (!ahead) end_gathering(group);
     group.buffer = {};
     unbind(group);
     for (Weight& weight : group.weights) {

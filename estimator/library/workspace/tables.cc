@@ -285,7 +285,9 @@ std::optional<WorkspaceChoice> WorkspaceTables::unasked(const WorkspaceShape& sh
 Result<WorkspaceChoice> WorkspaceTables::choose(const ConvProblem<int64_t>& problem, Pass pass,
                                                 const WorkspacePolicy& policy) const {
   if (problem.groups < 1 || pass == Pass::kBackward) {
-    return error("E232", "a convolution's workspace needs one pass and at least one group");
+    return error("E232",
+                 "the workspace of a convolution is of one pass (forward, data or weights), and of "
+                 "one group or more");
   }
   const auto shape = conv_shape(problem);
   if (!shape) {
