@@ -20,7 +20,8 @@ VERDICT = {True: "met", False: "missed", None: "not judged here"}
 ABOUT = f"""# How accurate it is
 
 Made by `./dev accuracy --folds` from the measured runs and goldens in this repository; reasons are in
-`tests/accuracy/reasons.json`, every figure is computed.
+`tests/accuracy/reasons.json`, every figure is computed. [What holds accuracy back](accuracy-limits.md), and what was tried, is
+written by hand.
 
 A row is what the default command answers, told what its user would know: the card, the model, the batch, the precision, the
 framework and what the program does. What a source alone tells of its machine (its host, a context measured on it) moves a
