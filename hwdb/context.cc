@@ -92,9 +92,11 @@ ContextChoice choose_context(const std::vector<ContextRow>& rows, const ContextQ
   const ContextRow& row = as_usual(rows, question);
   return answer(
       row, row.loading,
-      fmt::format("no measurement has modules loaded {}, {}; the one in use {}", adverb(wanted), by,
-                  row.loading ? fmt::format("has them loaded {}", adverb(*row.loading))
-                              : std::string("does not state the loading")));
+      fmt::format(
+          "the context was not measured with modules loaded {}, {}; the measurement in use {}",
+          adverb(wanted), by,
+          row.loading ? fmt::format("had them loaded {}", adverb(*row.loading))
+                      : std::string("does not state the loading")));
 }
 
 }  // namespace plimsoll

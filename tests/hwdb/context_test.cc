@@ -75,8 +75,8 @@ TEST_CASE("context: what is asked for, a row that does not state it standing for
   CHECK(other.row->plain.value == 1);
   CHECK_FALSE(other.loading);
   CHECK(other.why ==
-        "no measurement has modules loaded lazily, as requested; the one in use does not state the "
-        "loading; measured on volta");
+        "the context was not measured with modules loaded lazily, as requested; the measurement in "
+        "use does not state the loading; measured on volta");
 }
 
 TEST_CASE("context: a row holds from one version of CUDA on and until another") {

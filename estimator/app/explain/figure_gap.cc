@@ -78,7 +78,10 @@ Result<FigureGap> figure_gap(const Estimate& estimate, std::string_view one,
   if (first == second)
     return error("E114", fmt::format("'{}' is given twice: two figures are compared", one));
   if (first->of_time != second->of_time)
-    return error("E112", fmt::format("'{}' and '{}' are of bytes and of time", one, other));
+    return error(
+        "E112",
+        fmt::format("'{}' and '{}' cannot be compared: one is in bytes, the other is a time", one,
+                    other));
   FigureGap gap;
   gap.what = fmt::format("{},{}", one, other);
   gap.notes = estimate;

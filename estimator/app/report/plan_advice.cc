@@ -32,7 +32,7 @@ std::string head(const PlanAdvice& advice, const Page& page) {
       advice.nodes > 1 ? fmt::format(" in {} machines", advice.nodes) : std::string();
   const std::string where = fmt::format("{} x {}{}", advice.gpus, advice.device_id, machines);
   if (advice.plans.empty())
-    return fmt::format("{}   no plan of {} keeps less than {}\n",
+    return fmt::format("{}   no plan for {} needs less than {} per GPU\n",
                        toned("DOES NOT FIT", Tone::kBad, page), where,
                        human_bytes(advice.usable_bytes));
   const PricedPlan& best = leading(advice);

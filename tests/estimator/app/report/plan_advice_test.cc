@@ -83,7 +83,7 @@ TEST_CASE("plan advice: what is short and what would do") {
   CHECK(says(to_text(advice), "--nodes N --network ID"));
   advice.nodes = 4;
   advice.plans.clear();
-  CHECK(to_text(advice).starts_with("DOES NOT FIT   no plan of 32 x h100-sxm-80gb in 4 machines"));
+  CHECK(to_text(advice).starts_with("DOES NOT FIT   no plan for 32 x h100-sxm-80gb in 4 machines"));
 }
 
 TEST_CASE("plan advice: JSON has the same figures") {
