@@ -49,6 +49,17 @@ std::string of_library(std::string_view name) {
   return {};
 }
 
+// The hub's name of a page's address: "https://huggingface.co/Qwen/Qwen3-8B/tree/main".
+std::string of_page(std::string_view address) {
+  constexpr std::string_view kHub = "huggingface.co/";
+  const size_t at = address.find(kHub);
+  if (at == address.npos) return {};
+  const std::string_view path = address.substr(at + kHub.size());
+  const size_t owner = path.find('/');
+  if (owner == path.npos) return {};
+  return std::string(path.substr(0, path.find_first_of("/?#", owner + 1)));
+}
+
 std::string of_folder(const std::string& folder) {
   if (path_exists(path_in(folder, "saved_model.pb"))) {
     return "it holds a TensorFlow SavedModel: "
@@ -65,6 +76,11 @@ std::string of_folder(const std::string& folder) {
 
 std::string model_remedy(const std::string& name) {
   if (is_folder(name)) return of_folder(name);
+  if (const std::string hub = of_page(name); names_hub_model(hub)) {
+    return published_config(hub)
+               ? fmt::format("its configuration is shipped: hf:{}", shortened(hub, 60))
+               : std::string("nothing is downloaded: save its config.json and name that file");
+  }
   const size_t colon = name.find(':');
   const std::string plain = colon == name.npos ? name : name.substr(colon + 1);
   if (names_hub_model(name) && published_config(name))

@@ -30,6 +30,13 @@ TEST_CASE("what is no file: names of hubs and libraries are told the call that m
   CHECK(says(both, "torchvision.models.resnet50()"));
 }
 
+TEST_CASE("what is no file: the address of a model's page") {
+  CHECK(model_remedy("https://huggingface.co/Qwen/Qwen3-8B/tree/main") ==
+        "its configuration is shipped: hf:Qwen/Qwen3-8B");
+  CHECK(says(model_remedy("https://huggingface.co/nobody/nothing"), "config.json"));
+  CHECK(model_remedy("https://huggingface.co/docs").empty());
+}
+
 TEST_CASE("what is no file: a built-in without its prefix; a path stays a path") {
   CHECK(model_remedy("resnet50") == "did you mean builtin:resnet50?");
   CHECK(model_remedy("resnet50.onnx") == "did you mean builtin:resnet50?");
