@@ -13,6 +13,7 @@
 #include "estimator/app/cli/verb.h"
 #include "estimator/app/html/max_batch_page.h"
 #include "estimator/app/report/largest_batch.h"
+#include "estimator/app/search/batch_advice.h"
 #include "estimator/app/search/largest_batch.h"
 #include "estimator/model/model_source.h"
 #include "estimator/model/request_names.h"
@@ -112,6 +113,7 @@ int run_max_batch(const MaxBatchFlags& flags) {
   const int status =
       report(as_strict(in_model(largest->notes.diagnostics, request->model), request->strict));
   if (status != 0) return status;
+  if (!flags.output.quiet && !flags.output.table()) advise_batches(*request, *hwdb, *largest);
   if (page) {
     const int fault = write_page(*page, max_batch_page(*largest, request->model, command_line()));
     if (fault != 0) return fault;

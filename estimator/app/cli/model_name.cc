@@ -15,7 +15,7 @@ std::string model_meant(std::string_view word) {
   constexpr std::array<std::string_view, 6> kEndings = {".onnx", ".pt",     ".pth",
                                                         ".ckpt", ".tflite", ".safetensors"};
   std::string text(word);
-  if (word.starts_with("builtin:")) return text;
+  if (word.starts_with("builtin:") || word.starts_with("hf:")) return text;
   if (std::ranges::any_of(kEndings, [&](std::string_view e) { return word.ends_with(e); }))
     return text;
   std::error_code failed;

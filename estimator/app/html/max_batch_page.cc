@@ -6,12 +6,33 @@
 
 #include "estimator/app/html/estimate_sections.h"
 #include "estimator/app/html/page.h"
+#include "estimator/app/report/headline.h"
 #include "estimator/app/report/human.h"
 #include "estimator/app/report/largest_batch.h"
+#include "estimator/app/report/spelling.h"
 #include "estimator/app/report/text.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
+namespace {
+
+void write_advice(Markup& out, const LargestBatch& largest) {
+  if (largest.advice.empty()) return;
+  open_section(out, "remedies", "What would help",
+               "Combinations of changes, with which the smallest batch needs so much.");
+  HtmlTable table(out, "Changes",
+                  {{"flags"}, {"largest batch", true}, {"verdict"}, {"peak", true}, {"step", true}},
+                  {{"class", "sortable"}});
+  for (const BatchRemedy& r : largest.advice) {
+    table.row().cell(spelled(r.remedy.settings)).count(r.safe);
+    table.cell(headline(r.remedy.verdict));
+    table.bytes(r.remedy.device_bytes).time(r.remedy.step_ns);
+  }
+  table.end();
+  out.close();
+}
+
+}  // namespace
 
 std::string max_batch_page(const LargestBatch& largest, const std::string& model,
                            const std::string& command) {
@@ -44,6 +65,7 @@ std::string max_batch_page(const LargestBatch& largest, const std::string& model
                fmt::format("{} {}/s, {} a step", human_number(as_fast->samples_per_second),
                            largest.sample_unit, human_time(as_fast->step_ns)));
   body.close().close();
+  write_advice(body, largest);
   write_batch_section(body, largest);
   open_section(body, "notes", "Notes", "");
   write_notes(body, largest.notes);

@@ -9,6 +9,13 @@
 
 namespace plimsoll {
 
+TableCell verdict_cell(Verdict verdict) {
+  const char* const word = verdict == Verdict::kFits     ? "fits"
+                           : verdict == Verdict::kMayFit ? "may fit"
+                                                         : "too much";
+  return {word, std::string(name(verdict))};
+}
+
 Table remedy_table(std::span<const Remedy> remedies) {
   Table table({{"what would help", "flags", Column::kRemark},
                {"peak", "device_bytes"},
@@ -21,10 +28,7 @@ Table remedy_table(std::span<const Remedy> remedies) {
                bytes_cell(r.device_bytes),
                time_cell(r.step_ns),
                number_cell(r.samples_per_second),
-               {r.verdict == Verdict::kFits     ? "fits"
-                : r.verdict == Verdict::kMayFit ? "may fit"
-                                                : "too much",
-                std::string(name(r.verdict))},
+               verdict_cell(r.verdict),
                {r.effect}},
               tone_of(r.verdict));
   }

@@ -11,6 +11,8 @@
 
 namespace plimsoll {
 
+// "fits", "may fit", "too much".
+TableCell verdict_cell(Verdict verdict);
 // What would help, a row each.
 Table remedy_table(std::span<const Remedy> remedies);
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "estimator/app/report/advice.h"
 #include "estimator/app/report/answer_notes.h"
+#include "estimator/app/report/headline.h"
 #include "estimator/app/report/human.h"
+#include "estimator/app/report/spelling.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -108,9 +111,44 @@ std::string first_dip(const LargestBatch& largest, const Page& page) {
 
 }  // namespace
 
+Table batch_remedy_table(const LargestBatch& largest) {
+  Table table({{"what would help", "flags", Column::kRemark},
+               {"batch", "safe"},
+               {fmt::format("peak at {}", largest.search.multiple), "device_bytes"},
+               {"step", "step_ns"},
+               {"", "verdict", Column::kRemark}});
+  for (const auto& [remedy, safe] : largest.advice) {
+    table.add({{spelled(remedy.settings)},
+               safe > 0 ? count_cell(safe) : TableCell{},
+               bytes_cell(remedy.device_bytes),
+               time_cell(remedy.step_ns),
+               verdict_cell(remedy.verdict)},
+              tone_of(remedy.verdict));
+  }
+  return table;
+}
+
+namespace {
+
+// What the smallest batch needs, and what lets it fit.
+std::string advice_text(const LargestBatch& largest, const Page& page) {
+  const std::vector<BatchPoint>& points = largest.answer.points;
+  std::string text;
+  if (!points.empty() && largest.vary == "batch")
+    text = fmt::format("       batch {} needs {} of {}\n", points.front().batch,
+                       human_bytes(points.front().device_bytes), human_bytes(largest.usable_bytes));
+  if (largest.advice.empty()) return text;
+  return text + "\n" + batch_remedy_table(largest).text(page, 2);
+}
+
+}  // namespace
+
 std::string to_text(const LargestBatch& largest, const Page& page, bool quiet, bool basis) {
   std::string text = safe_batches(largest);
-  if (quiet || largest.rounds.empty()) return text;
+  if (quiet) return text;
+  if (largest.answer.safe == 0) text += advice_text(largest, page);
+  if (largest.rounds.empty())
+    return largest.advice.empty() ? text : text + assumed_paragraph(largest.notes, page);
   text += "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
           as_fast_hint(largest, page) + first_dip(largest, page) +
           assumed_paragraph(largest.notes, page);

@@ -14,6 +14,8 @@ std::string to_text(const LargestBatch& largest, const Page& page = {}, bool qui
                     bool basis = false);
 // The round batches.
 Table round_table(const LargestBatch& largest);
+// What would make a batch fit, where none does; a row each.
+Table batch_remedy_table(const LargestBatch& largest);
 std::string to_json(const LargestBatch& largest);
 
 }  // namespace plimsoll

@@ -12,12 +12,6 @@
 namespace plimsoll {
 namespace {
 
-// What trains how much is not for memory alone to decide: combinations compete within one of these.
-struct Candidate {
-  Remedy remedy;
-  FinetuneKind finetune = FinetuneKind::kFull;
-};
-
 std::string joined(const std::string& first, const std::string& second, const char* between) {
   return first.empty() || second.empty() ? first + second : first + between + second;
 }
@@ -71,24 +65,26 @@ class StackSearch {
     if (remedy) add(*remedy, changed);
   }
 
-  // Those that no other beats; of those that fit, where one does.
-  std::vector<Remedy> best() const {
-    const auto fits = [](const Candidate& c) { return c.remedy.verdict == Verdict::kFits; };
-    const bool any = std::ranges::any_of(candidates_, fits);
-    std::map<FinetuneKind, std::vector<const Remedy*>> groups;
-    for (const Candidate& c : candidates_) {
-      if (!any || fits(c)) groups[c.finetune].push_back(&c.remedy);
+  // Those that no other beats; of those that fit, where one does. What trains how much is not for
+  // memory alone to decide: combinations compete with those of the same fine-tuning.
+  std::vector<Stack> best() const {
+    const auto fits = [](const Stack& s) { return s.remedy.verdict == Verdict::kFits; };
+    const bool any = std::ranges::any_of(found_, fits);
+    std::map<FinetuneKind, std::vector<const Stack*>> groups;
+    for (const Stack& s : found_) {
+      if (!any || fits(s)) groups[s.request.recipe.finetune.kind].push_back(&s);
     }
-    std::vector<Remedy> best;
-    for (const auto& [kind, remedies] : groups) {
+    std::vector<Stack> best;
+    for (const auto& [kind, stacks] : groups) {
       std::vector<MemoryAndPace> points;
-      for (const Remedy* r : remedies) points.push_back({r->device_bytes, r->samples_per_second});
+      for (const Stack* s : stacks)
+        points.push_back({s->remedy.device_bytes, s->remedy.samples_per_second});
       const std::vector<char> leads = pareto_front(points);
-      for (size_t i = 0; i < remedies.size(); ++i) {
-        if (leads[i]) best.push_back(*remedies[i]);
+      for (size_t i = 0; i < stacks.size(); ++i) {
+        if (leads[i]) best.push_back(*stacks[i]);
       }
     }
-    sort_by_pace(best);
+    std::ranges::stable_sort(best, faster, &Stack::remedy);
     return best;
   }
 
@@ -111,41 +107,49 @@ class StackSearch {
     return trials_.fits_nowhere(so_far.settings);
   }
 
-  void add(const Remedy& remedy, const Request& changed) {
-    candidates_.push_back({remedy, changed.recipe.finetune.kind});
-  }
+  void add(const Remedy& remedy, const Request& changed) { found_.push_back({remedy, changed}); }
 
   Trials& trials_;
   std::vector<ChangeKind> kinds_;
   int64_t batch_;
   bool fits_already_, only_fitting_;
-  std::vector<Candidate> candidates_;
+  std::vector<Stack> found_;
 };
 
 }  // namespace
 
 namespace {
 
-std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
-                           Trials& trials, bool only_fitting) {
+std::vector<Stack> changed_stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                                  Trials& trials, bool only_fitting) {
   const bool fits = today.memory.verdict == Verdict::kFits;
-  StackSearch search(trials, stackable_changes(request, hwdb, !today.input.family.empty()), today,
-                     only_fitting);
+  StackSearch search(trials, stackable_changes(request, hwdb, today), today, only_fitting);
   if (!fits) search.add_passes(request, {});
   search.extend(request, {}, today.memory.device_bytes, 0);
   return search.best();
 }
 
+std::vector<Remedy> remedies_of(std::vector<Stack> stacks) {
+  std::vector<Remedy> remedies;
+  for (Stack& stack : stacks) remedies.push_back(std::move(stack.remedy));
+  return remedies;
+}
+
 }  // namespace
+
+std::vector<Stack> changed_stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                                  Trials& trials) {
+  return changed_stacks(request, hwdb, today, trials, false);
+}
 
 std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
                            Trials& trials) {
-  return stacks(request, hwdb, today, trials, false);
+  return remedies_of(changed_stacks(request, hwdb, today, trials));
 }
 
 std::vector<Remedy> stacks_that_fit(const Request& request, const Hwdb& hwdb, const Estimate& today,
                                     Trials& trials) {
-  std::vector<Remedy> found = stacks(request, hwdb, today, trials, true);
+  std::vector<Remedy> found = remedies_of(changed_stacks(request, hwdb, today, trials, true));
   std::erase_if(found, [](const Remedy& r) { return r.verdict != Verdict::kFits; });
   return found;
 }

@@ -47,6 +47,14 @@ inline void describe(Fields& f, Advice& a) {
 std::vector<Remedy> stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
                            Trials& trials);
 
+// The same with the request that each of them makes.
+struct Stack {
+  Remedy remedy;
+  Request request;
+};
+std::vector<Stack> changed_stacks(const Request& request, const Hwdb& hwdb, const Estimate& today,
+                                  Trials& trials);
+
 // Of them those that fit. Where not even all changes together leave room for what stays between
 // steps, nothing else is estimated.
 std::vector<Remedy> stacks_that_fit(const Request& request, const Hwdb& hwdb, const Estimate& today,

@@ -11,10 +11,18 @@
 namespace plimsoll {
 namespace {
 
+// A checkpoint's own, where nobody said otherwise: "bf16 precision" is assumed.
+const PrecisionRow& precision_of(const Request& request, const Estimate& today) {
+  const auto at = std::ranges::find(today.assumed, "precision", &Assumption::setting);
+  const PrecisionRow* const assumed =
+      at == today.assumed.end() ? nullptr : find_precision(at->text.substr(0, at->text.find(' ')));
+  return assumed ? *assumed : *request.recipe.precision;
+}
+
 // To 16 bits where the card computes in them.
-ChangeKind precisions(const Request& request, const Hwdb& hwdb) {
+ChangeKind precisions(const Request& request, const Hwdb& hwdb, const Estimate& today) {
   const auto device = hwdb.device(request.devices.front());
-  const PrecisionRow& now = *request.recipe.precision;
+  const PrecisionRow& now = precision_of(request, today);
   if (!device || now.storage != DType::kFloat32 || now.autocast) return {};
   const char* const wanted = device->peak("bf16_tensor") ? "amp-bf16" : "amp-fp16";
   return {{setting("precision", wanted), "",
@@ -48,8 +56,9 @@ ChangeKind adapters(const Request& request, bool of_family) {
 }  // namespace
 
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
-                                          bool of_family) {
-  std::vector<ChangeKind> kinds = {adapters(request, of_family), precisions(request, hwdb),
+                                          const Estimate& today) {
+  const bool of_family = !today.input.family.empty();
+  std::vector<ChangeKind> kinds = {adapters(request, of_family), precisions(request, hwdb, today),
                                    checkpoints(request), optimizers(request)};
   std::erase_if(kinds, [](const ChangeKind& kind) { return kind.empty(); });
   return kinds;
@@ -110,11 +119,11 @@ int64_t Trials::largest_batch(const Request& changed, const std::string& setting
   return at->second;
 }
 
-void sort_by_pace(std::vector<Remedy>& remedies) {
-  std::ranges::stable_sort(remedies, [](const Remedy& a, const Remedy& b) {
-    if (a.verdict != b.verdict) return a.verdict < b.verdict;
-    return a.samples_per_second > b.samples_per_second;
-  });
+bool faster(const Remedy& a, const Remedy& b) {
+  if (a.verdict != b.verdict) return a.verdict < b.verdict;
+  return a.samples_per_second > b.samples_per_second;
 }
+
+void sort_by_pace(std::vector<Remedy>& remedies) { std::ranges::stable_sort(remedies, faster); }
 
 }  // namespace plimsoll

@@ -25,8 +25,10 @@ struct Change {
 using ChangeKind = std::vector<Change>;
 
 // The kinds that can be combined, each only where the request does not have it: of a model of a
-// family adapters alone; autocast, recomputed blocks, an optimizer with smaller states.
-std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb, bool of_family);
+// family adapters alone; autocast, where weights have 32 bits; recomputed blocks, an optimizer with
+// smaller states. `today`: the request's estimate.
+std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
+                                          const Estimate& today);
 
 // A batch in several passes of which each is at most `safe`; nothing where no power of two up to
 // 64 divides it so, or the step accumulates already.
@@ -66,6 +68,7 @@ class Trials {
 };
 
 // Best verdicts first, then the least time a sample.
+bool faster(const Remedy& a, const Remedy& b);
 void sort_by_pace(std::vector<Remedy>& remedies);
 
 }  // namespace plimsoll

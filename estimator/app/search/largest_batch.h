@@ -12,6 +12,7 @@
 
 #include "estimator/answer/answer_notes.h"
 #include "estimator/answer/memory_part.h"
+#include "estimator/answer/remedy.h"
 #include "estimator/app/search/max_batch.h"
 #include "estimator/memory/confidence.h"
 #include "estimator/request/request.h"
@@ -38,6 +39,12 @@ struct RoundBatch {
   std::vector<MemoryPart> parts{};  // of the peak, where they were asked for
 };
 
+// Changes that make the smallest batch fit, and the largest that is safe with them; 0: none.
+struct BatchRemedy {
+  Remedy remedy;
+  int64_t safe = 0;
+};
+
 struct LargestBatch {
   MaxBatchAnswer answer;
   std::vector<RoundBatch> rounds;  // by batch, none beyond the last that may fit
@@ -48,7 +55,8 @@ struct LargestBatch {
   int64_t batch = 0;         // of all points, where something else varies; else 0
   int64_t usable_bytes = 0;  // what the batches may use
   BatchSearch search;
-  AnswerNotes notes;  // of the model and the platform
+  std::vector<BatchRemedy> advice;  // where nothing is safe (batch_advice.h)
+  AnswerNotes notes;                // of the model and the platform
 };
 
 // What was found, without what it was found for.
@@ -75,6 +83,11 @@ inline void describe_point(Fields& f, BatchPoint& p, const LargestBatch& l) {
   describe(f, p, l.usable_bytes);
 }
 
+inline void describe(Fields& f, BatchRemedy& r) {
+  describe(f, r.remedy);
+  f("safe", r.safe, "the largest batch that is safe with these changes; 0: none");
+}
+
 inline void describe(Fields& f, LargestBatch& l) {
   f.object("device", [&] {
     f("id", l.device_id);
@@ -92,6 +105,10 @@ inline void describe(Fields& f, LargestBatch& l) {
          {.meaning = "batches of round sizes, and the largest safe one, with their time"});
   f.list("points", l.answer.points, [&](BatchPoint& p) { describe_point(f, p, l); },
          {.meaning = "all that the search looked at"});
+  f("advice", l.advice,
+    {.meaning = "combinations of changes at the smallest batch, where none is safe: those that "
+                "fit, the fastest first, or where none does those that need least",
+     .absent_where = l.advice.empty()});
 }
 
 // The verb's own settings.

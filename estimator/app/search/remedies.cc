@@ -28,7 +28,7 @@ std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const E
                                Trials& trials) {
   std::vector<Change> changes;
   change_batch(request, trials, today.input.batch, changes);
-  for (ChangeKind& kind : stackable_changes(request, hwdb, !today.input.family.empty()))
+  for (ChangeKind& kind : stackable_changes(request, hwdb, today))
     std::ranges::move(kind, std::back_inserter(changes));
   static constexpr int64_t kLittleWorkspace = int64_t{64} << 20;
   if (today.memory.workspace_bytes > kLittleWorkspace && !request.workspace_limit) {
