@@ -78,6 +78,8 @@ class Merged {
 
   void give_own(NodeId id, TensorId y, std::string_view branch, NodeId first) {
     const NodeId own = r_.copy_before(first, id);
+    // What writes over its input leaves nothing for an exporter to find equal.
+    for (const NodeId each : {id, own}) r_.graph().nodes[each].notes.in_place = 0;
     const std::vector<NodeId> readers = r_.readers(y);
     for (const NodeId reader : readers) {
       if (is_within(r_.node(reader).module, branch))
