@@ -1,5 +1,5 @@
 // RecordedStreams: the streams of a recorded program, by the numbers that it gave them, as a step
-// has them. 0 is the compute stream; each other has memory of its own.
+// has them. 0 is the compute stream; the memory of each other is apart.
 #pragma once
 
 #include <cstddef>

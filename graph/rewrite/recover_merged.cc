@@ -77,13 +77,15 @@ class Merged {
   }
 
   void give_own(NodeId id, TensorId y, std::string_view branch, NodeId first) {
-    const NodeId own = r_.copy_before(first, id);
+    const NodeId copy = r_.copy_before(first, id);
+    // What writes over its input leaves nothing for an exporter to find equal.
+    for (const NodeId each : {id, copy}) r_.graph().nodes[each].notes.in_place = 0;
     const std::vector<NodeId> readers = r_.readers(y);
     for (const NodeId reader : readers) {
       if (is_within(r_.node(reader).module, branch))
-        r_.read_instead(reader, y, r_.node(own).outputs[0]);
+        r_.read_instead(reader, y, r_.node(copy).outputs[0]);
     }
-    f_.note("activation of each branch", own, r_.removed_count());
+    f_.note("activation of each branch", copy, r_.removed_count());
   }
 
   Finder& f_;

@@ -1,4 +1,4 @@
-// Programs of one rank of several, recorded, beside what PyTorch's own code of FSDP2, FSDP1, tensor
+// Programs of one rank of several, recorded, beside what PyTorch's code of FSDP2, FSDP1, tensor
 // parallelism and pipelines takes there (tests/oracles/rank_goldens.py): to the byte, and what its
 // allocator reserves, whose pools are apart by stream.
 #include <doctest/doctest.h>
