@@ -8,15 +8,14 @@ using Cards = std::vector<FitCard>;
 using Plans = std::vector<FitPlan>;
 
 // Terms that forward measurements cannot tell.
-const Words kBackwardTerms = {"dgrad",   "wgrad",   "strided_dgrad", "nonfused_wgrad",
-                              "columns", "scatter", "wgrad_prologue"};
+const Words kBackwardTerms = {"dgrad",          "wgrad",   "strided_dgrad",
+                              "nonfused_wgrad", "columns", "scatter"};
 // All but the Fourier transforms: those of DeepBench are too few to fit them.
-const Words kAllButFft = {"tile_128x128",   "tile_128x64", "tile_64x128",  "tile_64x64",
-                          "tile_128x32",    "tile_32x128", "tile_32x32",   "tile_64x16",
-                          "tile_16x64",     "residency",   "prologue",     "fixed_us",
-                          "bandwidth",      "dgrad",       "wgrad",        "fused",
-                          "nonfused_wgrad", "nonfused",    "transform",    "strided_dgrad",
-                          "columns",        "scatter",     "few_channels", "wgrad_prologue"};
+const Words kAllButFft = {
+    "tile_128x128", "tile_128x64",   "tile_64x128", "tile_64x64", "tile_128x32",    "tile_32x128",
+    "tile_32x32",   "tile_64x16",    "tile_16x64",  "residency",  "prologue",       "fixed_us",
+    "bandwidth",    "dgrad",         "wgrad",       "fused",      "nonfused_wgrad", "nonfused",
+    "transform",    "strided_dgrad", "columns",     "scatter",    "few_channels"};
 const Words kNonfusedTerms = {"nonfused", "nonfused_wgrad", "transform"};
 // Operators that only whole steps tell: jcjohnson/cnn-benchmarks, eight cards.
 const Words kStepTerms = {"x_norm_forward", "x_norm_backward", "x_pool_forward", "x_pool_backward",
@@ -77,10 +76,10 @@ FitPlan kepler_conv(const FitPlan& base) {
 // rate it alone takes time: no tile hides latency worse than another. One efficiency, from steps of
 // ryujaehun/pytorch-gpu-benchmark on TITAN Xp and GTX 1080 Ti.
 const std::vector<GivenTerm> kDouble = {
-    {"tile_128x128", .85}, {"tile_128x64", .85}, {"tile_64x128", .85},   {"tile_64x64", .85},
-    {"tile_128x32", .85},  {"tile_32x128", .85}, {"tile_32x32", .85},    {"tile_64x16", .85},
-    {"tile_16x64", .85},   {"residency", 0},     {"prologue", 8},        {"dgrad", 1},
-    {"wgrad", 1},          {"columns", 1},       {"strided_dgrad", .25}, {"wgrad_prologue", 0}};
+    {"tile_128x128", .85}, {"tile_128x64", .85}, {"tile_64x128", .85},  {"tile_64x64", .85},
+    {"tile_128x32", .85},  {"tile_32x128", .85}, {"tile_32x32", .85},   {"tile_64x16", .85},
+    {"tile_16x64", .85},   {"residency", 0},     {"prologue", 8},       {"dgrad", 1},
+    {"wgrad", 1},          {"columns", 1},       {"strided_dgrad", .25}};
 
 FitPlan double_of(std::string_view name, const FitPlan& base, int library) {
   FitPlan plan = base;
@@ -125,23 +124,12 @@ Plans h100_gemm_plans() {
 const std::vector<GivenTerm> kWholeDepthwise = {
     {"last_whole", .83}, {"last_whole_gradient", .38}, {"last_whole_product", 1.35}};
 
-// Where a prologue of their own makes gradients of weights no better left out (tensor cores, cuDNN
-// 9), or steps worse (docs/accuracy-limits.md: Maxwell, Volta).
-void without_own_prologue(FitPlan& plan) {
-  plan.given.push_back({"wgrad_prologue", 0});
-  plan.held.push_back("wgrad_prologue");
-}
-
 Plans h100_conv_plans() {
   Plans plans = {h100_row("conv-h100", "conv", "f32", 919),
                  h100_row("conv-h100-tf32", "conv", "tf32_tensor", 919),
                  h100_row("conv-h100-f16", "conv", "f16_tensor", 919)};
   // Gradients of weights: cuDNN's own answers for a described H100 name up to 788 slices.
-  // ... and what a slice costs tells more there than a prologue of their own.
-  for (FitPlan& plan : plans) {
-    plan.many_slices = true;
-    without_own_prologue(plan);
-  }
+  for (FitPlan& plan : plans) plan.many_slices = true;
   // Tensor cores read aligned rows alone: a third of the filters of several taps have odd channels.
   for (const auto& [even, name] : {std::pair(1, "conv-h100-tf32-odd"), {2, "conv-h100-f16-odd"}}) {
     plans[even].shapes_apart = true;
@@ -260,10 +248,7 @@ Plans maxwell_conv_plans() {
       "(soumith/convnet-benchmarks, networks)";
   Plans plans = {conv_row("conv-maxwell", 52, 500, 500, 500, kMaxwell), later, fourier, products};
   plans.push_back(kepler_conv(later));
-  for (FitPlan& plan : plans) {
-    plan.in_situ = kMaxwellInSitu;
-    without_own_prologue(plan);
-  }
+  for (FitPlan& plan : plans) plan.in_situ = kMaxwellInSitu;
   return plans;
 }
 
@@ -274,7 +259,6 @@ Plans conv_plans() {
   for (FitPlan* plan : {&sm61, &early, &p100}) plan->in_situ = kPascalInSitu;
   FitPlan v100 = conv_row("conv-v100", 70, 706, 0, 9999, kV100);
   v100.in_situ = kVoltaInSitu;
-  without_own_prologue(v100);
   FitPlan pascal_8 = conv_row("conv-pascal-8", 60, 809, 800, 9999, kModern);
   pascal_8.capabilities = {60, 61};
   pascal_8.sources = kNeusight;
@@ -294,7 +278,6 @@ Plans conv_plans() {
   v100_tensor.arithmetic = "f16_tensor";
   p100_half.in_situ = kPascalInSitu;
   v100_tensor.in_situ = kVoltaInSitu;
-  without_own_prologue(v100_tensor);
   const FitPlan sm61_double = double_of("conv-sm61-f64", sm61, 706);
   Plans plans = {sm61, sm61_double, early, p100, v100, pascal_8, v100_8, p100_half, v100_tensor};
   const Plans maxwell = maxwell_conv_plans();

@@ -57,9 +57,6 @@ enum ConvTerm {
   kFft,
   kFftTransform,
   kFewChannels,  // ln slowdown of a forward pass that reads fewer than 8 channels
-  // A tile's prologue and end in gradients of weights, where blocks of images or of slices add
-  // their sums to memory, relative to other products'.
-  kWgradPrologue,
   kConvTermCount,
 };
 inline constexpr std::array<CoefficientRow,
@@ -77,7 +74,6 @@ inline constexpr std::array<CoefficientRow,
         {"fft", .8, .2, 1},
         {"fft_transform", .34, .1, 1},
         {"few_channels", 0, -.5, 1.2},
-        {"wgrad_prologue", 1, -1, 4.5},
     }};
 
 // Depthwise convolutions; estimator/kernels/depthwise.h. Clocks of one multiprocessor, but for the

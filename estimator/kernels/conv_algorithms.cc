@@ -98,8 +98,7 @@ ConvModel::ConvModel(std::span<const double> t, const GemmRates& rates, int cudn
       nonfused_wgrad_(t[kNonfusedWgrad]),
       columns_(t[kColumns]),
       fft_(t[kFft]),
-      few_channels_(std::exp(t[kFewChannels])),
-      wgrad_prologue_(std::exp(t[kWgradPrologue])) {}
+      few_channels_(std::exp(t[kFewChannels])) {}
 
 ConvCost ConvModel::implicit(const ConvShape& s) const {
   const Sizes z(s);
@@ -122,7 +121,6 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
     g.m = z.o;
     g.k = s.n * z.positions_out;
     g.slower = 1 / wgrad_;
-    g.prologue = wgrad_prologue_;
     g.may_split = true;
   }
   const GemmCost cost = gemm_.cost(g);

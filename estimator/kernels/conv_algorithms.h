@@ -81,7 +81,7 @@ class ConvModel {
   bool products_only_;
   double bandwidth_, transform_, scatter_, fft_transform_, fixed_;
   double dgrad_, wgrad_, strided_dgrad_, fused_, nonfused_, nonfused_wgrad_, columns_, fft_,
-      few_channels_, wgrad_prologue_;
+      few_channels_;
 };
 
 }  // namespace plimsoll
