@@ -7,7 +7,7 @@ version=$1 out=$2
 mkdir -p "$out"
 compiler=$(g++ -dumpversion | cut -d . -f 1)
 linked=(libc6-dev "libstdc++-$compiler-dev" libprotobuf-dev libyaml-cpp-dev nettle-dev zlib1g-dev libfmt-dev
-  libexpected-dev libcli11-dev nlohmann-json3-dev libeigen3-dev)
+  libexpected-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libeigen3-dev)
 {
   printf 'Plimsoll\n\n'
   cat ../LICENSE

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "graph/base/checked.h"
 #include "graph/base/escape.h"
@@ -192,12 +193,16 @@ class Evaluator {
   Result<Dim> call(std::string_view function) {
     if (function == "count") return count();
     if (function == "element") return element_or();
+    if (function == "sqrt") return root();
+    if (function == "contains") return contains();
     if (function != "min" && function != "max" && function != "ceil_div" && function != "equal" &&
         function != "less") {
       return fail(
           "E344",
-          fmt::format("calls '{}'; there are min, max, ceil_div, equal, less, count and element",
-                      shortened(function)));
+          fmt::format(
+              "calls '{}'; there are min, max, ceil_div, equal, less, sqrt, count, contains and "
+              "element",
+              shortened(function)));
     }
     auto a = nested(',');
     if (!a) return a;
@@ -220,6 +225,14 @@ class Evaluator {
     return Dim(int64_t{less ? x < y : x == y});
   }
 
+  // Of a whole number, rounded down.
+  Result<Dim> root() {
+    const Dim square = TRY(nested(')'));
+    const auto number = TRY(binder_.integer(square));
+    if (number < 0) return fail("E345", fmt::format("takes the root of {}", number));
+    return Dim(static_cast<int64_t>(std::sqrt(static_cast<double>(number))));
+  }
+
   Result<Dim> count() {
     take('(');
     peek();
@@ -234,8 +247,8 @@ class Evaluator {
     return Dim(static_cast<int64_t>(list->size()));
   }
 
-  // element(list, index, otherwise): of an index outside the list.
-  Result<Dim> element_or() {
+  // The list that a function's first argument names; its comma opens the second.
+  Result<std::vector<Dim>> named_list() {
     take('(');
     peek();
     const size_t start = at_;
@@ -246,14 +259,31 @@ class Evaluator {
     const auto* list = std::get_if<std::vector<Dim>>(value);
     if (!list) return fail("E344", fmt::format("takes an element of '{}', which is no list", word));
     if (peek() != ',') return expected("','");
+    return *list;
+  }
+
+  // element(list, index, otherwise): of an index outside the list.
+  Result<Dim> element_or() {
+    const std::vector<Dim> list = TRY(named_list());
     auto index = nested(',');
     if (!index) return index;
     --at_;
     auto otherwise = nested(')');
     if (!otherwise) return otherwise;
     const auto at = TRY(binder_.integer(*index));
-    const bool inside = at >= 0 && static_cast<size_t>(at) < list->size();
-    return inside ? (*list)[static_cast<size_t>(at)] : otherwise;
+    const bool inside = at >= 0 && static_cast<size_t>(at) < list.size();
+    return inside ? list[static_cast<size_t>(at)] : otherwise;
+  }
+
+  // contains(list, number): 1 where it is in the list, else 0.
+  Result<Dim> contains() {
+    const std::vector<Dim> list = TRY(named_list());
+    const Dim wanted = TRY(nested(')'));
+    const auto number = TRY(binder_.integer(wanted));
+    for (const Dim& one : list) {
+      if (TRY(binder_.integer(one)) == number) return Dim(1);
+    }
+    return Dim(0);
   }
 
   tl::unexpected<Diagnostics> unknown(std::string_view word) {

@@ -17,6 +17,7 @@ constexpr Key kCommonKeys[] = {
     {"inputs", KeyKind::kNames, kOptional, "of a layer that takes several"},
     {"when", KeyKind::kExtent, kOptional,
      "where it is 0 the layer is left out, and its input goes on", kAnyInteger},
+    {"retained", KeyKind::kFlag, "false", "the program holds its outputs until the step ends"},
     {"loop", KeyKind::kName, kOptional, "the parameter over which the program loops around it"},
     {"host_ns", KeyKind::kExtent, kOptional,
      "what it does on the host in a forward pass while the device waits, as proposals of a "
@@ -130,6 +131,7 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
   const std::string name = layer_name(object, index, scope);
   const std::string type_name = object.required_string("type");
   const std::string turns = loop_of(object, environment);
+  const bool retained = object.optional_bool("retained").value_or(false);
   if (builder.failed()) return;
   const LayerType* type = find_layer_type(type_name);
   const Value* word = type ? nullptr : environment.find(type_name);
@@ -171,6 +173,7 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
   }
   builder.finish_layer(around);
   if (builder.failed()) return;
+  if (retained) builder.retain(outputs);
   scope.previous = outputs;
   scope.named[name] = {std::move(outputs), value.line};
 }

@@ -14,7 +14,7 @@ constexpr Key kSplitKeys[] = {
 constexpr Key kSliceKeys[] = {
     {"axis", KeyKind::kInteger, kRequired, "axis", kAnyInteger},
     {"start", KeyKind::kExtent, "0", "first index; negative counts from the end", kAnyInteger},
-    {"end", KeyKind::kExtent, kRequired, "index after the last", kAnyInteger},
+    {"end", KeyKind::kExtent, kOptional, "index after the last; all where absent", kAnyInteger},
     {"step", KeyKind::kInteger, "1", "distance between the indices"},
 };
 constexpr Key kSelectKeys[] = {
@@ -81,10 +81,11 @@ std::vector<TensorId> split_along(Layer& layer) {
 }
 
 std::vector<TensorId> slice(Layer& layer) {
-  return {layer.node(
-      "Slice", {layer.input(), layer.constant({layer.extent("start")}),
-                layer.constant({layer.extent("end")}), layer.constant({layer.integer("axis")}),
-                layer.constant({layer.integer("step")})})};
+  const int64_t axis = layer.integer("axis");
+  const Dim end = layer.has("end") ? layer.extent("end") : layer.extent_of(layer.input(), axis);
+  return {layer.node("Slice",
+                     {layer.input(), layer.constant({layer.extent("start")}), layer.constant({end}),
+                      layer.constant({axis}), layer.constant({layer.integer("step")})})};
 }
 
 std::vector<TensorId> select(Layer& layer) {
@@ -165,6 +166,14 @@ std::vector<TensorId> rows(Layer& layer) {
   return {layer.composite("Index", {layer.input(0), layer.input(1)})};
 }
 
+// input_ids == image_token_id, for all features of a token.
+std::vector<TensorId> masked_scatter(Layer& layer) {
+  const TensorId number = layer.constant_scalar(0);
+  const TensorId mask = layer.node(
+      "Unsqueeze", {layer.node("Equal", {layer.input(1), number}), layer.constant({-1})});
+  return {layer.composite("MaskedScatter", {layer.input(0), mask, layer.input(2)})};
+}
+
 std::vector<TensorId> zeros(Layer& layer) {
   return {layer.node("ConstantOfShape", {layer.constant(layer.shape("shape"))})};
 }
@@ -198,6 +207,12 @@ constexpr LayerType kMovementLayers[] = {
     {"buffer", 0, 0, kBufferKeys, buffer, "numbers that a module keeps and nobody trains"},
     {"contiguous", 1, 1, {}, in_order, "a copy in the order of its axes, where it does not lie so"},
     {"rows", 2, 2, {}, rows, "rows of the first input whose numbers are in the second"},
+    {"masked_scatter",
+     3,
+     3,
+     {},
+     masked_scatter,
+     "inputs x [N, S, E], ids [N, S], features: x with features where the ids are one number"},
     {"zeros", 0, 0, kShapeKeys, zeros, "a constant made in every step"},
     {"roi_align", 3, 3, kRoiKeys, roi_align,
      "features of boxes; inputs features, boxes [K,4], image of each box [K]"},

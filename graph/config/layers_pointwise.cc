@@ -28,6 +28,8 @@ constexpr Key kGluKeys[] = {
      "first "
      "half's SiLU times the second; \"gelu\": the first half times the second's GELU",
      1, "sigmoid|silu|gelu"}};
+constexpr Key kPowerKeys[] = {{"by", KeyKind::kReal, kRequired, "exponent"}};
+constexpr Key kOffsetKeys[] = {{"by", KeyKind::kReal, kRequired, "summand"}};
 constexpr Key kScaleKeys[] = {{"by", KeyKind::kReal, kRequired, "factor"}};
 
 struct Named {
@@ -103,6 +105,12 @@ std::vector<TensorId> gelu_tanh(Layer& layer) {
   return {layer.node("Gelu", {layer.input()}, {{"approximate", std::string("tanh")}})};
 }
 
+// x * sigmoid(1.702 * x) (transformers/activations.py, QuickGELUActivation)
+std::vector<TensorId> quick_gelu(Layer& layer) {
+  const TensorId scaled = layer.node("Mul", {layer.input(), layer.scalar(1.702)});
+  return {layer.node("Mul", {layer.input(), layer.node("Sigmoid", {scaled})})};
+}
+
 std::vector<TensorId> silu(Layer& layer) { return {layer.composite("Silu", {layer.input()})}; }
 
 std::vector<TensorId> glu(Layer& layer) {
@@ -119,7 +127,11 @@ std::vector<TensorId> glu(Layer& layer) {
   return {layer.node("Mul", {halves[0], layer.node("Gelu", {halves[1]})})};
 }
 
-std::vector<TensorId> identity(Layer& layer) { return {layer.input()}; }
+std::vector<TensorId> identity(Layer& layer) {
+  std::vector<TensorId> all;
+  for (size_t i = 0; i < layer.inputs(); ++i) all.push_back(layer.input(i));
+  return all;
+}
 
 std::vector<TensorId> hard_tanh(Layer& layer) {
   return {layer.node("Clip", {layer.input(), layer.scalar(-1), layer.scalar(1)})};
@@ -147,6 +159,14 @@ std::vector<TensorId> scale(Layer& layer) {
   return {layer.node("Mul", {layer.input(), layer.scalar(layer.real("by"))})};
 }
 
+std::vector<TensorId> offset(Layer& layer) {
+  return {layer.node("Add", {layer.input(), layer.scalar(layer.real("by"))})};
+}
+
+std::vector<TensorId> power(Layer& layer) {
+  return {layer.node("Pow", {layer.input(), layer.scalar(layer.real("by"))})};
+}
+
 constexpr LayerType kPointwiseLayers[] = {
     {"celu", 1, 1, {}, unary, "max(0, x) + min(0, e^x - 1)"},
     {"exp", 1, 1, {}, unary, "e^x"},
@@ -165,14 +185,17 @@ constexpr LayerType kPointwiseLayers[] = {
     {"gelu", 1, 1, kGeluKeys, gelu, "x * Phi(x)"},
     {"gelu_tanh", 1, 1, {}, gelu_tanh, "gelu by a tanh, one operator"},
     {"gelu_new", 1, 1, {}, gelu_in_pieces, "gelu by a tanh, an operator each"},
+    {"quick_gelu", 1, 1, {}, quick_gelu, "gelu by a sigmoid, an operator each"},
     {"glu", 1, 1, kGluKeys, glu, "one half of its input gates the other"},
     {"hard_tanh", 1, 1, {}, hard_tanh, "min(1, max(-1, x))"},
     {"silu", 1, 1, {}, silu, "x * sigmoid(x), also called swish"},
     {"relu6", 1, 1, {}, relu6, "min(6, max(0, x))"},
     {"prelu", 1, 1, kPreluKeys, prelu, "leaky ReLU with learned slopes"},
-    {"identity", 1, 1, {}, identity, "its input"},
+    {"identity", 1, 16, {}, identity, "its inputs, an output each"},
     {"swish", 1, 1, {}, silu, "silu by its other name"},
     {"dropout", 1, 1, kDropoutKeys, dropout, "sets a share of the elements to 0 while training"},
+    {"offset", 1, 1, kOffsetKeys, offset, "x and a constant"},
+    {"power", 1, 1, kPowerKeys, power, "x to a constant power"},
     {"scale", 1, 1, kScaleKeys, scale, "x times a constant"},
     {"add", 2, 64, {}, combining, "sum of its inputs"},
     {"subtract", 2, 2, {}, combining, "first input less the second"},

@@ -12,6 +12,7 @@ constexpr Key kTableKeys[] = {
     {"size", KeyKind::kExtent, kRequired, "features of a head that turn"},
     {"wide", KeyKind::kFlag, "false", "they stay in 32 bits in a model of 16"},
     {"halves", KeyKind::kFlag, "false", "a number for both halves of a head"},
+    {"each", KeyKind::kFlag, "false", "tables of each sample; else one for all"},
 };
 constexpr Key kPositionsKeys[] = {
     {"whole", KeyKind::kFlag, "false", "a row for each sample; else one for all"},
@@ -61,14 +62,14 @@ std::vector<TensorId> relative_positions(Layer& layer) {
   return {layer.node("Cast", {ones}, {{"to", int64_t{7}}})};  // ONNX's INT64
 }
 
-// Cosines and sines [1, S, size] of the positions of x [N, S, ...].
+// Cosines and sines [1, S, size], or [N, S, size], of the positions of x [N, S, ...].
 std::vector<TensorId> rotary_table(Layer& layer) {
   const Dim steps = layer.extent_of(layer.input(), 1);
   const Dim half = floor_div(layer.extent("size"), 2);
   const TensorId frequencies = layer.table({half});
   layer.node("Identity", {layer.table({half})});  // which scaled embeddings come back to
-  const TensorId positions =
-      layer.node("ConstantOfShape", {layer.constant({Dim(1), steps, Dim(1)})});
+  const Dim rows = layer.flag("each") ? layer.extent_of(layer.input(), 0) : Dim(1);
+  const TensorId positions = layer.node("ConstantOfShape", {layer.constant({rows, steps, Dim(1)})});
   const TensorId wide =
       layer.flag("wide") ? layer.cast(positions, Layer::Cast::kWidens) : positions;
   const TensorId angles = layer.node("Mul", {wide, frequencies});

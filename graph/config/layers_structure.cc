@@ -16,17 +16,21 @@ namespace {
 constexpr Key kSequenceKeys[] = {
     {"layers", KeyKind::kLayers, kRequired, "layers, each given the output of the one before"},
     {"frozen", KeyKind::kFlag, "false", "their weights are not trained"},
+    {"under", KeyKind::kName, kOptional, "path that theirs begin with, in place of its name"},
 };
 constexpr Key kRepeatKeys[] = {
     {"layers", KeyKind::kLayers, kRequired, "layers of one round"},
     {"count", KeyKind::kInteger, kOptional, "rounds", 0},
     {"each", KeyKind::kList, kOptional, "a list, or the name of one: a round for each element"},
+    {"also", KeyKind::kInteger, kOptional, "the round, from 1, whose output is the second output",
+     0},
     {"index", KeyKind::kName, "i", "name of the round's number, from 0"},
     {"item", KeyKind::kName, "item", "name of the round's element"},
 };
 constexpr Key kBlockKeys[] = {
     {"block", KeyKind::kName, kRequired, "which of the config's blocks"},
     {"with", KeyKind::kObject, kOptional, "values of the block's parameters"},
+    {"frozen", KeyKind::kFlag, "false", "its weights are not trained"},
     {"same_as", KeyKind::kName, kOptional, "path of an earlier use of it whose weights are used"},
 };
 constexpr Key kResidualKeys[] = {
@@ -67,7 +71,8 @@ std::vector<TensorId> sequence(Layer& layer) {
   NetworkBuilder& builder = layer.builder();
   const bool around = builder.freeze(builder.frozen() || layer.flag("frozen"));
   auto outputs =
-      run(layer, list_of(layer, "layers"), layer.path, {layer.input()}, layer.environment());
+      run(layer, list_of(layer, "layers"), layer.has("under") ? layer.text("under") : layer.path,
+          {layer.input()}, layer.environment());
   builder.freeze(around);
   return outputs;
 }
@@ -95,7 +100,10 @@ std::vector<TensorId> repeat(Layer& layer) {
   const std::vector<Dim> items = layer.has("each") ? read_items(layer) : std::vector<Dim>();
   const int64_t count =
       layer.has("count") ? layer.integer("count") : static_cast<int64_t>(items.size());
-  std::vector<TensorId> current{layer.input()};
+  const int64_t also = layer.has("also") ? layer.integer("also") : -1;
+  std::vector<TensorId> current;
+  for (size_t i = 0; i < layer.inputs(); ++i) current.push_back(layer.input(i));
+  TensorId second = layer.input();
   if (layer.failed() || !layer.builder().expect_layers(count, layers, layer.object().value())) {
     return current;
   }
@@ -104,8 +112,15 @@ std::vector<TensorId> repeat(Layer& layer) {
     round.define(layer.text("index"), Dim(i));
     if (!items.empty()) round.define(layer.text("item"), items[static_cast<size_t>(i)]);
     current = run(layer, layers, fmt::format("{}.{}", layer.path, i), current, round);
+    if (i + 1 == also) second = current.front();
   }
+  if (also >= 0) return {current.front(), second};
   return current;
+}
+
+const std::string* first_word(const JsonValue* choices) {
+  const JsonValue::List* list = choices ? choices->list() : nullptr;
+  return list && !list->empty() ? list->front().string() : nullptr;
 }
 
 void define(Layer& layer, Environment& arguments, const JsonMember& member,
@@ -115,6 +130,12 @@ void define(Layer& layer, Environment& arguments, const JsonMember& member,
     arguments.define(member.key, Dim(*whole));
   } else if (const auto real = member.value.real()) {
     arguments.define(member.key, *real);
+  } else if (const JsonValue::List* list = member.value.list()) {
+    std::vector<Dim> numbers;
+    for (const JsonValue& one : *list) numbers.emplace_back(one.integer().value_or(0));
+    arguments.define(member.key, std::move(numbers));
+  } else if (const JsonValue* choices = member.value.find("one_of"); first_word(choices)) {
+    arguments.define(member.key, *first_word(choices));
   } else if (const std::string* text = member.value.string()) {
     const auto value = evaluate(*text, environment, builder.binder());
     if (value) return arguments.define(member.key, *value);
@@ -197,7 +218,9 @@ std::vector<TensorId> block(Layer& layer) {
   NetworkBuilder::Sharing sharing = builder.sharing();
   if (layer.has("same_as")) sharing = {.layer = layer.path, .with = layer.text("same_as")};
   const auto around = builder.share(std::move(sharing));
+  const bool frozen = builder.freeze(builder.frozen() || layer.flag("frozen"));
   add_layers(builder, *keys.layers->list(), scope, arguments);
+  builder.freeze(frozen);
   builder.share(around);
   return scope.previous;
 }
@@ -241,7 +264,9 @@ std::vector<TensorId> branches(Layer& layer) {
 
 constexpr LayerType kStructureLayers[] = {
     {"sequence", 1, 1, kSequenceKeys, sequence, "layers under one name"},
-    {"repeat", 1, 1, kRepeatKeys, repeat, "the same layers several times, each with new weights"},
+    {"repeat", 1, 16, kRepeatKeys, repeat,
+     "the same layers several times, each with new weights; inputs are outputs of the round "
+     "before"},
     {"block", 1, 16, kBlockKeys, block, "one of the config's blocks"},
     {"residual", 1, 1, kResidualKeys, residual, "input + layers(input)"},
     {"branches", 1, 1, kBranchesKeys, branches, "several lists of layers side by side"},

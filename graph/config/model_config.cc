@@ -204,6 +204,7 @@ class Reader {
     if (!has_error(faults_)) read_outputs(keys, object, builder, scope);
     if (has_error(faults_)) return network;
     read_losses(keys, object, builder, scope, network);
+    for (const TensorId kept : builder.retained()) builder.graph().outputs.push_back(kept);
     host_ns_ = host_ns_ + builder.host_ns();
     network.graph = std::move(builder.graph());
     keep_defaults(network.graph);

@@ -61,6 +61,11 @@ class NetworkBuilder {
   bool freeze(bool frozen) { return std::exchange(frozen_, frozen); }
   Sharing share(Sharing sharing) { return std::exchange(sharing_, std::move(sharing)); }
   bool frozen() const { return frozen_; }
+  // Tensors that the program keeps beside the network's outputs.
+  void retain(const std::vector<TensorId>& outputs) {
+    retained_.insert(retained_.end(), outputs.begin(), outputs.end());
+  }
+  const std::vector<TensorId>& retained() const { return retained_; }
   const Sharing& sharing() const { return sharing_; }
 
   // For Layer.
@@ -109,6 +114,7 @@ class NetworkBuilder {
   bool frozen_ = false;
   Sharing sharing_;
   Dim host_ns_ = 0;
+  std::vector<TensorId> retained_;
   int nested_ = 0;                 // lists of layers within lists
   const JsonValue* at_ = nullptr;  // the layer being built
 };

@@ -53,7 +53,8 @@ struct FamilyModel {
   const QuantizationRow* quantize = nullptr;  // of its checkpoint's matrices; null: none
 };
 
-// Is this text a config of transformers? (An object with "model_type", and no schema of ours.)
+// Is this text a config of transformers (an object with "model_type", and no schema of ours), or
+// one of diffusers ("_class_name") that a family serves?
 bool is_transformers_config(const JsonValue& root);
 
 // The network that a config describes. E354 a model type that no family serves, with the nearest;

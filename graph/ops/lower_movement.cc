@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/eager/autocast.h"
+#include "graph/eager/masked_scatter.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
@@ -152,6 +153,10 @@ Values assign(Lowering& l) {
 Values index_put(Lowering& l) {
   const bool cloned = l.attributes().integer("cloned", 0) != 0;
   return {eager::index_put(l.m, l.in(0), l.in(1), l.in(2), cloned)};
+}
+
+Values masked_scatter(Lowering& l) {
+  return {eager::masked_scatter(l.m, l.in(0), l.in(1), l.in(2))};
 }
 
 Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l.in(1))}; }

@@ -23,6 +23,8 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 from transformers.initialization import no_init_weights  # noqa: E402
 
+import family_diffusers  # noqa: E402
+import family_images  # noqa: E402
 import hugging_face  # noqa: E402
 import memory_oracle  # noqa: E402
 from recipes import Recipe  # noqa: E402
@@ -128,6 +130,7 @@ FAMILIES |= {
     "glm4": ("Glm4ForCausalLM", GROUPED | {"head_dim": 64}, {"hidden_size": 6144, "intermediate_size": 23040, "num_hidden_layers": 61, "num_attention_heads": 48,
              "num_key_value_heads": 2, "attention_bias": False}),
 }
+FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES
 BATCH, LENGTH = 4, 128
 
 
@@ -172,6 +175,8 @@ def workload(class_name, values, attention):
     with no_init_weights():
         model = kind(config)
     model.tie_weights()
+    if hasattr(config, "vision_config"):
+        return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
         side = config.image_size
         return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
@@ -207,33 +212,49 @@ def figures(work, recipe, kind=Step):
     return {**kept, "peak": highest, "phase": phase, "buffers": buffers}
 
 
-def measure(class_name, values, attention, precision, targets=None):
+def wrapped(name, class_name, work):
+    """The model with its own loss, given its inputs by position."""
+    if name in family_diffusers.FAMILIES:
+        return family_diffusers.Denoised(work.model, list(work.inputs))
+    if name in family_images.FAMILIES:
+        return family_images.Named(work.model, name, list(work.inputs))
+    return Labelled(work.model, next(iter(work.inputs)))
+
+
+def measure(name, class_name, values, attention, precision, targets=None):
     recipe = Recipe(precision)
-    work = recipe.typed(workload(class_name, values, attention))
+    if name in family_diffusers.FAMILIES:
+        made = family_diffusers.workload(name, class_name, values, BATCH, LENGTH)
+    else:
+        made = workload(class_name, values, attention)
+    work = recipe.typed(made)
     if targets:
         work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules=targets))
-    work.model = Labelled(work.model, next(iter(work.inputs)))
+    work.model = wrapped(name, class_name, work)
     lora = {"targets": targets} if targets else {}
     return {"attention": attention, "precision": precision, **lora, **figures(work, recipe)}
 
 
 def parameters(class_name, values):
-    kind, config = config_of(class_name, values, "eager")
     with torch.device("meta"):
+        if family_diffusers.is_here(class_name):
+            return sum(p.numel() for p in family_diffusers.build(class_name, values).parameters())
+        kind, config = config_of(class_name, values, "eager")
         model = kind(config)
     model.tie_weights()
     return sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
 
 
 def line(name, class_name, small, published):
-    model_type = getattr(transformers, class_name).config_class.model_type
-    counts = [{"config": {"model_type": model_type, **values}, "parameters": parameters(class_name, values)}
+    of_diffusers = name in family_diffusers.FAMILIES
+    called = {"_class_name": class_name} if of_diffusers else {"model_type": getattr(transformers, class_name).config_class.model_type}
+    counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
               for values in (small, published, {})]
     cases = []
-    for attention in ("eager", "sdpa"):
+    for attention in ("sdpa",) if of_diffusers else ("eager", "sdpa"):
         for precision, targets in (("fp32", None), ("bf16", None), ("bf16", "all-linear")):
             try:
-                cases.append(measure(class_name, small, attention, precision, targets))
+                cases.append(measure(name, class_name, small, attention, precision, targets))
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
     return {"name": name, "batch": BATCH, "sequence": LENGTH, "counts": counts, "cases": cases}

@@ -9,6 +9,7 @@
 #include "graph/base/folder.h"
 #include "graph/base/try.h"
 #include "graph/json/reader.h"
+#include "graph/json/toml_reader.h"
 #include "graph/json/yaml_reader.h"
 
 namespace plimsoll {
@@ -17,12 +18,14 @@ namespace {
 constexpr uint64_t kLargestToGuess = uint64_t{1} << 20;
 
 bool is_json_name(std::string_view path) { return path.ends_with(".json"); }
+bool is_toml_name(std::string_view path) { return path.ends_with(".toml"); }
 bool is_yaml_name(std::string_view path) {
   return path.ends_with(".yaml") || path.ends_with(".yml");
 }
 
 Result<JsonValue> parse(std::string_view text, const std::string& path, const Limits& limits) {
-  return is_json_name(path) ? read_json(text, path) : read_yaml(text, path, limits);
+  if (is_json_name(path)) return read_json(text, path);
+  return is_toml_name(path) ? read_toml(text, path, limits) : read_yaml(text, path, limits);
 }
 
 Result<JsonValue> read_document(const std::string& path, const Limits& limits) {
@@ -94,8 +97,8 @@ const TrainerProgram* program_of(const JsonValue& root) {
 }
 
 const TrainerProgram* program_of_file(const std::string& path, const Limits& limits) {
-  if ((!is_json_name(path) && !is_yaml_name(path)) || is_folder(path) || !path_exists(path))
-    return nullptr;
+  const bool named = is_json_name(path) || is_toml_name(path) || is_yaml_name(path);
+  if (!named || is_folder(path) || !path_exists(path)) return nullptr;
   const auto source = ByteSource::open(path, limits);
   if (!source || source->size() > kLargestToGuess) return nullptr;
   const auto text = whole_text(*source, limits);

@@ -58,6 +58,7 @@ TrainerProgram trl_program();
 TrainerProgram hf_program();
 TrainerProgram peft_program();
 TrainerProgram torchtune_program();
+TrainerProgram torchtitan_program();
 TrainerProgram axolotl_program();
 TrainerProgram accelerate_program();
 TrainerProgram deepspeed_program();

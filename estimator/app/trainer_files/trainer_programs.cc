@@ -4,8 +4,9 @@ namespace plimsoll {
 
 std::span<const TrainerProgram> trainer_programs() {
   static const TrainerProgram kPrograms[] = {
-      torchtune_program(), axolotl_program(), peft_program(),      llama_factory_program(),
-      trl_program(),       hf_program(),      deepspeed_program(), accelerate_program()};
+      torchtune_program(), torchtitan_program(),    axolotl_program(),
+      peft_program(),      llama_factory_program(), trl_program(),
+      hf_program(),        deepspeed_program(),     accelerate_program()};
   return kPrograms;
 }
 

@@ -78,6 +78,9 @@ TEST_CASE("every layer type is compared, or is known to stand for no module") {
     const auto family = nlohmann::json::parse(test::read_bytes(file.path().string()));
     if (!family.contains("model")) continue;
     collect_types(family["model"]["layers"], types);
+    if (family["model"].contains("blocks")) {
+      for (const auto& block : family["model"]["blocks"]) collect_types(block["layers"], types);
+    }
     const auto& parameters = family["model"]["parameters"];
     if (!parameters.contains("activation")) continue;
     for (const auto& word : parameters["activation"]["one_of"])

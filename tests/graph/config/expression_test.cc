@@ -38,6 +38,7 @@ TEST_CASE("expressions compute with symbols") {
   CHECK(*at("min(7, 3) + max(2, 5) + ceil_div(7, 2)") == Dim(12));
   CHECK(*at("equal(layers, 3) + less(2, layers) + less(3, layers)") == Dim(2));
   CHECK(*at("element(widths, 1, 7) + element(widths, layers, 7)") == Dim(135));
+  CHECK(*at("sqrt(17) + contains(widths, 64 * 2) + contains(widths, 5)") == Dim(5));
   CHECK(at.binder.used().empty());
 }
 
@@ -57,6 +58,9 @@ TEST_CASE("what is no expression is refused") {
   CHECK(at.code("(4") == "E344");
   CHECK(at.code("min(4)") == "E344");
   CHECK(at.code("sin(4)") == "E344");
+  CHECK(at.code("sqrt(0 - 1)") == "E345");
+  CHECK(at.code("contains(layers, 1)") == "E344");
+  CHECK(at.code("contains(widths)") == "E344");
   CHECK(at.code("element(layers, 0, 1)") == "E344");
   CHECK(at.code("element(widths, 0)") == "E344");
   CHECK(at.code("less(batch, 4)") == "E346");

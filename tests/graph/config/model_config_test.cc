@@ -171,6 +171,36 @@ TEST_CASE("frozen layers are weights that nobody trains, whatever lies in them")
   CHECK(count(graph, WeightRole::kTrained) == Dim(2 * 3));
 }
 
+TEST_CASE("a block's parameters may be lists and words, and its use may be frozen") {
+  const auto config = load(R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
+    "blocks": {"head": {"parameters": {"widths": [5, 2], "act": {"one_of": ["relu"]}}, "layers": [
+      {"name": "fc", "type": "linear", "out": "widths[1]", "bias": false}, {"type": "act"}]}},
+    "inputs": [{"name": "x", "shape": ["batch", 3]}],
+    "layers": [{"name": "one", "type": "block", "block": "head", "frozen": true, "retained": true},
+               {"name": "two", "type": "linear", "out": 7, "bias": false}]})");
+  REQUIRE(config);
+  const Graph& graph = config->networks.front().graph;
+  CHECK(count(graph, WeightRole::kFrozen) == Dim(3 * 2));
+  CHECK(count(graph, WeightRole::kTrained) == Dim(2 * 7));
+  CHECK(graph.outputs.size() == 2);  // what the program holds, too
+}
+
+TEST_CASE("a repeat gives on all outputs of a round, or one round's beside the last") {
+  const auto config = load(with_layers(R"(["batch", 8])", R"(
+    {"name": "turns", "type": "repeat", "count": 3, "inputs": ["x", "x"], "layers": [
+      {"name": "next", "type": "add", "inputs": ["input", "input:1"]},
+      {"name": "both", "type": "identity", "inputs": ["input:1", "next"]}]},
+    {"name": "blocks", "type": "repeat", "count": 3, "also": 1, "input": "turns:1", "layers": [
+      {"name": "fc", "type": "linear", "out": "4 + i", "bias": false}]},
+    {"name": "under", "type": "sequence", "under": "somewhere.else", "input": "blocks:1", "layers": [
+      {"name": "fc", "type": "linear", "out": 2, "bias": false}]})"));
+  REQUIRE(config);
+  const Graph& graph = config->networks.front().graph;
+  CHECK(count(graph, WeightRole::kTrained) == Dim(8 * 4 + 4 * 5 + 5 * 6 + 4 * 2));
+  CHECK(std::ranges::any_of(graph.tensors,
+                            [](const Tensor& t) { return t.name == "somewhere.else.fc.weight"; }));
+}
+
 TEST_CASE("a block's use may share the weights of an earlier one") {
   const auto config = [](const std::string& shape, const std::string& use) {
     return load(fmt::format(
@@ -256,7 +286,7 @@ TEST_CASE("the schema names every layer type with its keys") {
     const config::LayerType& type = *config::all_layer_types()[i];
     const JsonValue& properties = *(*layers.list())[i].find("properties");
     CHECK(*properties.find("type")->find("const")->string() == type.name);
-    CHECK(properties.members()->size() == type.keys.size() + 7);
+    CHECK(properties.members()->size() == type.keys.size() + 8);
     if (i > 0) CHECK(config::all_layer_types()[i - 1]->name < type.name);
   }
 }

@@ -16,6 +16,66 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
+// pytorch/torchtitan, torchtitan/models/llama3/train_configs/llama3_8b.toml
+constexpr const char* kTorchtitan = R"([job]
+dump_folder = "./outputs"
+description = "Llama 3 8B training"
+
+[profiling]
+enable_profiling = true
+save_traces_folder = "profile_trace"
+profile_freq = 100
+
+[metrics]
+log_freq = 10
+enable_tensorboard = true
+save_tb_folder = "tb"
+
+[model]
+name = "llama3"
+flavor = "8B"
+hf_assets_path = "./assets/hf/Llama-3.1-8B"
+# converters = ["quantize.linear.float8"]
+
+[optimizer]
+name = "AdamW"
+lr = 3e-4
+eps = 1e-8
+
+[lr_scheduler]
+warmup_steps = 200  # lr scheduler warm up
+
+[training]
+local_batch_size = 1
+seq_len = 8192
+max_norm = 1.0  # grad norm clipping
+steps = 1000
+dataset = "c4"
+
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 1
+pipeline_parallel_degree = 1
+context_parallel_degree = 1
+
+[checkpoint]
+enable = false
+folder = "checkpoint"
+interval = 500
+last_save_model_only = true
+export_dtype = "float32"
+async_mode = "disabled"  # ["disabled", "async", "async_with_pinned_mem"]
+
+[compile]
+enable=false
+components = ["model", "loss"]
+
+[activation_checkpoint]
+mode = "selective"  # ["none", "selective", "full"]
+selective_ac_option = "op"  # "int" = ac every positive int layer or 'op', ac based on ops policy
+)";
+
 bool nothing_given(std::string_view) { return false; }
 
 TrainerFile read_as(const test::Scratch& scratch, const std::string& name,
@@ -264,6 +324,41 @@ TEST_CASE("torchtune's config, key by key") {
   CHECK(quantized.settings.text("finetune") == "qlora");
   CHECK(quantized.settings.text("optimizer") == "sgd-loop");
   CHECK(quantized.settings.text("fsdp") == "all");
+}
+
+TEST_CASE("torchtitan's config, key by key") {
+  const test::Scratch scratch;
+  const TrainerFile file = read_as(scratch, "llama3_8b.toml", kTorchtitan);
+  CHECK(file.program->trainer == "torchtitan");
+  CHECK(file.settings.model == "meta-llama/Llama-3.1-8B");
+  CHECK(texts_of_settings(file) == Texts{{"optimizer", "adamw-fused"},
+                                         {"batch", "1"},
+                                         {"sequence", "8192"},
+                                         {"clip-grad-norm", "1"},
+                                         {"checkpoint", "operators"},
+                                         {"fsdp", "all"},
+                                         {"precision", "mixed-bf16"}});
+  const TrainerFile alone = read_as(
+      scratch, "one.toml",
+      "[model]\nname = \"qwen3\"\nflavor = \"8B\"\nconverters = [\"quantize.linear.float8\"]\n"
+      "[optimizer]\nname = \"Adam\"\nimplementation = \"for-loop\"\n"
+      "[training]\nlocal_batch_size = 2\nglobal_batch_size = 16\n"
+      "[parallelism]\ndata_parallel_shard_degree = 4\nfsdp_reshard_after_forward = \"never\"\n"
+      "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n");
+  CHECK(alone.settings.model == "Qwen/Qwen3-8B");
+  CHECK(alone.settings.text("precision") == "mixed-fp8");
+  CHECK(alone.settings.text("optimizer") == "adam-loop");
+  CHECK(alone.settings.text("accumulate") == "2");
+  CHECK(alone.settings.text("fsdp") == "4");
+  CHECK(alone.settings.text("zero") == "2");
+  CHECK(alone.settings.text("checkpoint") == "blocks/2");
+  const TrainerFile single =
+      read_as(scratch, "single.toml",
+              "[parallelism]\ndata_parallel_shard_degree = 1\n[model]\n"
+              "flavor = \"debugmodel\"\n[training]\nglobal_batch_size = 3\n");
+  CHECK(single.settings.model.empty());
+  CHECK(single.settings.text("precision") == "amp-bf16");
+  CHECK(refused("bad.toml", "[model\n").code == "E359");
 }
 
 TEST_CASE("peft's LoraConfig as a file by itself") {

@@ -1,0 +1,53 @@
+#include "graph/eager/masked_scatter.h"
+
+#include "graph/eager/ops.h"
+
+namespace plimsoll::eager {
+namespace {
+
+// The mask over all elements, in order: what the kernels read.
+Value whole_mask(Machine& m, const Shape& sizes) {
+  Value mask = m.allocate(DType::kBool, sizes);
+  m.launch_rows(KernelClass::kCopy, "copy", 0, {&mask}, {&mask});
+  return mask;
+}
+
+// grad.masked_select(mask): index() by the places that nonzero() finds, an i64 for each axis of
+// each element (ATen/native/cuda/IndexKernel.cpp, masked_select_out_cuda_impl; Nonzero.cu).
+Value masked_select(Machine& m, const Value& g, const Layout& source) {
+  const Value mask = whole_mask(m, g.sizes());
+  const Dim axes(static_cast<int64_t>(g.rank()));
+  const Value places = m.allocate(DType::kInt64, {elements(source.sizes), axes});
+  m.launch_rows(KernelClass::kGather, "nonzero", 0, {&mask}, {&places});
+  Value y = m.allocate(source.dtype, source.sizes);
+  m.launch_rows(KernelClass::kGather, "index", 0, {&places, &y}, {&y});
+  return y;
+}
+
+}  // namespace
+
+// ATen/native/TensorAdvancedIndexing.cpp: a clone of x, written into; ATen/native/cuda/
+// IndexKernel.cpp, masked_scatter__cuda: the places are the running sum of the mask, in 64 bits.
+// derivatives.yaml: grad.masked_fill(mask, 0) and grad.masked_select(mask).
+Value masked_scatter(Machine& m, const Value& x, const Value& mask, const Value& source) {
+  Value y = m.allocate(x.dtype(), x.sizes());
+  m.launch_rows(KernelClass::kCopy, "copy", 0, {&x}, {&y});
+  {
+    const Value sums = m.allocate(DType::kInt64, x.sizes());
+    const Value whole = whole_mask(m, x.sizes());
+    m.launch_rows(KernelClass::kReduce, "cumsum", 0, {&whole}, {&sums});
+    m.launch_rows(KernelClass::kScatter, "masked_scatter", 0, {&whole, &sums, &source}, {&source});
+  }
+  const Value inputs[] = {x, source};
+  m.record(y, inputs, {{mask, "masked_scatter keeps its mask"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Gradients out(2);
+             const Value parts[] = {g[0], n.saved(0)};
+             if (n.needs(0)) out[0] = elementwise(mm, "masked_fill", parts, g[0].dtype());
+             if (n.needs(1)) out[1] = masked_select(mm, g[0], *n.edges[1].input);
+             return out;
+           });
+  return y;
+}
+
+}  // namespace plimsoll::eager

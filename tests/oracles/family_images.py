@@ -1,0 +1,84 @@
+"""Families of images, of images and text: small configurations, published ones and a step's inputs, for family_steps.py."""
+import sys
+
+import torch
+
+from workload import Workload
+
+TOWER = {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 112, "patch_size": 14}
+WORDS = {"hidden_size": 256, "intermediate_size": 688, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 2000}
+GROUPED = WORDS | {"num_key_value_heads": 2}
+CLIP_L = {"model_type": "clip_vision_model", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "image_size": 336,
+          "patch_size": 14, "projection_dim": 768}
+SIGLIP_SO = {"model_type": "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16, "patch_size": 14,
+             "vision_use_head": False}
+FAMILIES = {
+    "clip": ("CLIPModel", {"projection_dim": 128, "vision_config": TOWER, "text_config": WORDS | {"max_position_embeddings": 128}},
+             {"projection_dim": 768, "vision_config": CLIP_L, "text_config": {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12}}),
+    "siglip": ("SiglipModel", {"vision_config": TOWER, "text_config": WORDS | {"max_position_embeddings": 128, "hidden_size": 192, "num_attention_heads": 3}},
+               {"vision_config": {k: v for k, v in SIGLIP_SO.items() if k != "vision_use_head"} | {"image_size": 384},
+                "text_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16}}),
+    "llava": ("LlavaForConditionalGeneration", {"vision_config": {"model_type": "clip_vision_model", **TOWER}, "text_config": {"model_type": "llama", **GROUPED}},
+              {"vision_config": CLIP_L, "text_config": {"model_type": "llama", "vocab_size": 32064}}),
+    "paligemma": ("PaliGemmaForConditionalGeneration",
+                  {"vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **TOWER}, "projection_dim": 256,
+                   "text_config": {"model_type": "gemma", "head_dim": 64, **GROUPED, "num_key_value_heads": 1}},
+                  {"vision_config": SIGLIP_SO, "projection_dim": 2304,
+                   "text_config": {"model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 26, "intermediate_size": 9216, "num_attention_heads": 8,
+                                   "num_key_value_heads": 4, "vocab_size": 257216}}),
+    "gemma3": ("Gemma3ForConditionalGeneration",
+               {"vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **TOWER}, "mm_tokens_per_image": 16,
+                "text_config": {"model_type": "gemma3_text", "head_dim": 64, "sliding_window": 64, **GROUPED, "num_hidden_layers": 6}},
+               {"vision_config": SIGLIP_SO | {"image_size": 896}, "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+                "intermediate_size": 10240, "sliding_window": 1024}}),
+}
+CONTRASTIVE = ("clip", "siglip")
+TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
+
+
+class MaskedScatter(torch.autograd.Function):
+    """Tensor.masked_scatter as its CUDA kernels take memory: fake tensors do not know how many elements a mask selects
+    (ATen/native/cuda/IndexKernel.cpp, Nonzero.cu; FunctionsManual.cpp, masked_scatter_backward)."""
+
+    @staticmethod
+    def forward(ctx, x, mask, source):
+        ctx.save_for_backward(mask)
+        ctx.sizes = source.shape
+        y = x.clone()
+        sums, whole = torch.empty(x.shape, dtype=torch.int64, device=x.device), mask.expand_as(x).contiguous()
+        del sums, whole
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        mask, = ctx.saved_tensors
+        of_x = gradient.masked_fill(mask, 0) if ctx.needs_input_grad[0] else None
+        whole = mask.expand_as(gradient).contiguous()
+        places = torch.empty(gradient.dim(), ctx.sizes.numel(), dtype=torch.int64, device=gradient.device)
+        of_source = gradient.new_empty(ctx.sizes) if ctx.needs_input_grad[2] else None
+        del whole, places
+        return of_x, None, of_source
+
+
+def workload(name, model, config, batch, length):
+    torch.Tensor.masked_scatter = lambda x, mask, source: MaskedScatter.apply(x, mask, source)
+    sys.modules[type(model).__module__].torch_compilable_check = lambda *_: None   # counts elements of fake tensors
+    side = config.vision_config.image_size
+    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 3, side, side)}
+    if name in TYPED:
+        inputs["token_type_ids"] = torch.zeros(batch, length, dtype=torch.int64)
+    if name not in CONTRASTIVE:
+        inputs["labels"] = torch.randint(0, 2000, (batch, length))
+    return Workload(model, inputs, loss="sum")
+
+
+class Named(torch.nn.Module):
+    """A model that is given its inputs by position, and takes its own loss."""
+
+    def __init__(self, model, name, names):
+        super().__init__()
+        self.model, self.names = model, names
+        self.more = {"return_loss": True} if name in CONTRASTIVE else {}
+
+    def forward(self, *inputs):
+        return self.model(**dict(zip(self.names, inputs)), **self.more)
