@@ -102,7 +102,8 @@ Verb make_workspace(const FlagSet& root) {
   app.add_option("--gpu", flags->gpu, "a GPU, by id or alias");
   app.add_option("--cudnn", flags->cudnn, "cuDNN version; default: the framework's");
   app.add_option("--framework", flags->framework,
-                 "framework that chooses the algorithm: pytorch, ...; ideal is cuDNN's first plan");
+                 "framework whose choice of convolution algorithms is assumed (see 'plimsoll "
+                 "frameworks'), or ideal: cuDNN's first plan");
   app.add_option("--precision", flags->precision, "precision of lines without dtype");
   app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
   app.add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");

@@ -108,7 +108,8 @@ std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan
   const PricedPlan& o = other->priced;
   return text +
          fmt::format(
-             ". The next plan is {}: its step is {:.0f} % longer and waits {:.0f} % and {:.0f} %",
+             ". The next plan is {}: its step is {:.0f} % longer, and {:.0f} % of that is waiting "
+             "for exchanges and {:.0f} % for other stages",
              o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
              percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
 }

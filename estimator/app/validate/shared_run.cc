@@ -83,8 +83,9 @@ Result<void> check_run(const MeasuredRun& run) {
   if (run.device.empty() || may_name(run.device))
     return cannot(run, "it names no GPU", "add \"device\": a name of 'plimsoll gpus'");
   if (!is_public(run.model))
-    return cannot(run, fmt::format("'{}' is not a public model", shortened(run.model, 60)),
-                  "share runs of builtin:NAME or hf:NAME; 'plimsoll models' lists them");
+    return cannot(
+        run, fmt::format("'{}' is not a model that comes with Plimsoll", shortened(run.model, 60)),
+        "share runs of builtin:NAME or hf:NAME; 'plimsoll models' lists them");
   if (run.measured.empty())
     return cannot(run, "nothing was measured", "'plimsoll schema measured-run' lists the figures");
   return {};

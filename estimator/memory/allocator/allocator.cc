@@ -74,8 +74,10 @@ Fault fault_of(const AllocatorEvent& event, const std::vector<Held>& held, int64
 
 tl::unexpected<Diagnostics> impossible(size_t position, const AllocatorEvent& event, Fault fault) {
   if (fault == Fault::kTooLarge || fault == Fault::kLive) {
-    return error("E232", "a step with a tensor of " + std::to_string(event.bytes) +
-                             " bytes: allocators are simulated up to 1 PiB per tensor, 64 in all");
+    return error(
+        "E232",
+        "a step with a tensor of " + std::to_string(event.bytes) +
+            " bytes: allocators are simulated up to 1 PiB for one tensor and 64 PiB for all");
   }
   const std::string id = "id " + std::to_string(event.id);
   const auto what = [&]() -> std::string {
