@@ -27,9 +27,8 @@ class TomlReader {
     const toml::source_position at = node.source().begin;
     if (depth > limits_.json_depth) return too_large(at, "json-depth");
     if (++values_ > limits_.json_values) return too_large(at, "json-values");
-    JsonValue value;
-    value.line = static_cast<int>(at.line);
-    value.column = static_cast<int>(at.column);
+    JsonValue value{
+        .line = static_cast<int>(at.line), .column = static_cast<int>(at.column), .data = {}};
     if (const auto* table = node.as_table()) {
       value.data = TRY(members_of(*table, depth));
     } else if (const auto* array = node.as_array()) {
