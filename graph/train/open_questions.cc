@@ -35,6 +35,9 @@ class OpenSearch {
     tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");
     tell(extrema_, "reduction",
          "to a maximum or minimum may give values alone or, as assumed here, positions too");
+    tell(sides_, "loss",
+         "of a value and itself may have gradients of both sides or, as assumed here, of the "
+         "second side's last layer alone");
     tell(buffers_, "array", "of arithmetic may be a buffer or, as assumed here, a weight");
     open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
     return std::move(open_);
@@ -51,6 +54,10 @@ class OpenSearch {
     if (node.notes.no_grad && !graph_.tensors[node.outputs[0]].has_dims) {
       regions_.add(id);
       if (!has(node, OpRow::kSharesStorage)) open_.more += bytes_of(node.outputs[0]);
+    }
+    if (const TensorId detached = detached_from_other_side(node); detached != kNoTensor) {
+      sides_.add(id);
+      open_.more += bytes_of(detached);
     }
     if (may_be_of_values_alone(node)) {
       extrema_.add(id);
@@ -71,6 +78,23 @@ class OpenSearch {
     const NodeId maker = graph_.tensors[node.inputs[0]].producer;
     return maker != kNoNode &&
            has_any(graph_.nodes[maker], OpRow::kConvolutional | OpRow::kDense | OpRow::kNorm);
+  }
+
+  // What the layer of a loss's first side reads, where that of the second reads it detached, as
+  // recover() computes a side that was merged; kNoTensor where a loss has other sides. Its gradient
+  // is made where it is not.
+  TensorId detached_from_other_side(const Node& node) const {
+    if (node.domain != "plimsoll" || node.inputs.size() != 2) return kNoTensor;
+    const auto read_by = [&](TensorId value) {
+      const NodeId maker = value == kNoTensor ? kNoNode : graph_.tensors[value].producer;
+      const bool reads = maker != kNoNode && !graph_.nodes[maker].inputs.empty();
+      return reads ? graph_.nodes[maker].inputs[0] : kNoTensor;
+    };
+    const TensorId second = read_by(node.inputs[1]), read = read_by(second);
+    const bool merged = second != kNoTensor && read != kNoTensor &&
+                        read == read_by(node.inputs[0]) &&
+                        graph_.nodes[graph_.tensors[second].producer].op == "Detach";
+    return merged ? read : kNoTensor;
   }
 
   // torch.max() along one dimension keeps positions, torch.amax() its input and its result;
@@ -225,7 +249,7 @@ class OpenSearch {
   bool has_lines_;
   mutable std::vector<char> independent_;
   OpenQuestions open_;
-  Tally leaky_, regions_, masks_, buffers_, passes_, extrema_;
+  Tally leaky_, regions_, masks_, buffers_, passes_, extrema_, sides_;
 };
 
 }  // namespace

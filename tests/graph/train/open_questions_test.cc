@@ -86,4 +86,14 @@ TEST_CASE("a maximum along one dimension may be of values alone") {
         "0 less, 0 more");
 }
 
+// Its exporter drops detach(): h, 32 numbers a sample, has a gradient of the second side or none.
+TEST_CASE("a loss of a value and itself may have gradients of both sides") {
+  const std::string layers =
+      "input x: f32[B,8]\nparam p.weight: f32[8,32]\nparam q.weight: f32[32,8]\n"
+      "h = MatMul(x, p.weight)\nz = MatMul(h, q.weight)\n";
+  CHECK(left_open(layers + "y = plimsoll:MseLoss(z, z) {rank=0}\noutput y\n") ==
+        "1 loss of a value and itself: 0 less, 128*B more");
+  CHECK(left_open(layers + "y = plimsoll:MseLoss(z, x) {rank=0}\noutput y\n") == "0 less, 0 more");
+}
+
 }  // namespace plimsoll
