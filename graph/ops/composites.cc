@@ -225,8 +225,9 @@ constexpr OpRow kCompositeRows[] = {
      .attributes = "include_last_offset mode",
      .shape = embedding_bag,
      .lower = lower::embedding_bag,
+     .host_from = 2,  // what the file holds, a call makes of rows of equal length
      .example = "f32[100,16] i64[S] i64[B] {mode=\"sum\"} -> f32[B,16] | flop 0 | keeps i64[B] "
-                "i64[S] in1 in2 | grads in0"},
+                "i64[B] i64[S] in1 | grads in0"},
     {.name = "Glu",
      .domain = "plimsoll",
      .attributes = "axis",

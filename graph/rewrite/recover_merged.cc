@@ -4,9 +4,16 @@
 //   cell.left.act(x) -> cell.left.conv, cell.right.conv   where x was made before both calls
 //
 // What a call makes of its argument and goes on to read is its own, not its neighbours'.
+//
+// And the two sides of a loss that are one value, as an exporter that drops detach() finds them:
+//
+//   mse_loss(z.detach(), self.predict(h.detach()))     where z = self.predict(h)
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 
+#include "graph/base/among.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
@@ -93,10 +100,42 @@ class Merged {
   std::map<std::string, size_t> nodes_in_;  // by module
 };
 
+// How far two values are from each other. (The cross entropy of a distribution and itself is its
+// entropy, and x - x.detach() is zero with a gradient: people write both.)
+bool is_distance(const Node& node) {
+  static constexpr std::array<std::string_view, 3> kDistances = {"HuberLoss", "MseLoss",
+                                                                 "SmoothL1Loss"};
+  return node.domain == "plimsoll" && among(node.op, kDistances);
+}
+
+// Nobody asks how far a value is from itself: it was computed twice, by its last layer at least,
+// the second time from what was detached, or no side would learn of the other. How much of what is
+// before ran twice too, the file does not say.
+void compute_other_side(Finder& f, NodeId loss) {
+  Rewrite& r = f.r;
+  const TensorId side = r.node(loss).inputs[0];
+  const NodeId maker = r.producer(side);
+  if (maker == kNoNode || r.input_independent(side)) return;
+  const TensorId from = r.node(maker).inputs[0];
+  if (from == kNoTensor || r.tensor(from).kind != TensorKind::kValue) return;
+  const TensorId detached = r.insert_before(loss, r.beside(loss, "plimsoll", "Detach", {from}),
+                                            r.tensor(from).dtype, Shape(*r.tensor(from).shape));
+  const NodeId copy = r.copy_before(loss, maker);
+  r.read_at(copy, 0, detached);
+  r.read_at(loss, 1, r.node(copy).outputs[0]);
+  f.note("other side of a loss", copy, r.removed_count());
+}
+
 }  // namespace
 
 void merged(Finder& f) {
   if (f.r.graph().exporter != Exporter::kPyTorch) return;
+  const size_t before = f.r.nodes();
+  for (NodeId id = 0; id < before; ++id) {
+    if (f.r.is_removed(id) || !is_distance(f.r.node(id))) continue;
+    const std::vector<TensorId>& sides = f.r.node(id).inputs;
+    if (sides[0] == sides[1]) compute_other_side(f, id);
+  }
   Merged all(f);
   const size_t nodes = f.r.nodes();
   for (NodeId id = 0; id < nodes; ++id) {

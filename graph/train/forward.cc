@@ -21,6 +21,7 @@
 #include "graph/ops/op_row.h"
 #include "graph/ops/zeros.h"
 #include "graph/parallel/kept_parts.h"
+#include "graph/train/folded_targets.h"
 #include "graph/train/last_use.h"
 #include "graph/train/mirror.h"
 
@@ -116,6 +117,7 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
   make(WeightRole::kComputed,
        [&](TensorId, const Tensor& t) { return machine_.host(t.dtype, *t.shape); });
   release_after_last_use(kinds, WeightRole::kComputed);
+  if (machine_.policy().names_hold_values) targets_ = folded_targets(graph_, kinds);
   for (const TensorType& buffer : missing_buffers(graph_, kinds))
     machine_.resident(buffer.dtype, buffer.shape, Role::kBuffer);
   for (const TensorId id : graph_.inputs) {
@@ -224,6 +226,14 @@ Value Forward::filled(TensorId id) {
   return eager::expand(machine_, eager::fill(machine_, t.dtype, *small), *t.shape);
 }
 
+void Forward::fill_targets(NodeId id) {
+  const auto at = targets_.find(id);
+  if (at == targets_.end()) return;
+  for (const TensorId target : at->second) {
+    if (!values_[target].on_device()) values_[target] = filled(target);
+  }
+}
+
 // What a node reads. Arrays of the host go to the device the first time that data there meets
 // them, and stay as long as they are read.
 std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool& on_device) {
@@ -255,6 +265,7 @@ std::vector<Value> Forward::read_inputs(const Node& node, size_t host_from, bool
 void Forward::execute(NodeId id) {
   check_cancelled();
   machine_.enter(machine_.phase() == Phase::kBackward ? Phase::kBackward : Phase::kForward, id);
+  fill_targets(id);
   const Node& node = graph_.nodes[id];
   if (!node.notes.turns.empty()) machine_.run_in_loop(id, node.notes.turns);
   const OpRow* row = find_op(node.domain, node.op);

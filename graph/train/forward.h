@@ -7,6 +7,7 @@
 //   const Value& logits = forward[graph.outputs[0]];
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,6 +60,7 @@ class Forward {
   eager::Value weight(TensorId id, const parallel::Placements& placements);
   eager::Value constant(TensorId id);
   eager::Value filled(TensorId id);
+  void fill_targets(NodeId id);
   std::vector<eager::Value> read_inputs(const Node& node, size_t host_from, bool& on_device);
   bool is_host_arithmetic(const Node& node) const;
   bool is_filled_here(const Node& node, TensorId out) const;
@@ -72,11 +74,12 @@ class Forward {
   std::vector<eager::Value> values_;
   std::vector<bool> is_read_;
   std::vector<bool> read_as_data_;
-  std::vector<bool> meets_data_;                  // read beside what inputs or weights make
-  std::vector<std::vector<TensorId>> last_uses_;  // by node
-  std::vector<parallel::Unit> blocks_;            // checkpointed
-  bool by_operator_ = false;                      // ... so
-  std::optional<LanguageHead> head_;              // that is the loss's to run
+  std::vector<bool> meets_data_;                     // read beside what inputs or weights make
+  std::vector<std::vector<TensorId>> last_uses_;     // by node
+  std::map<NodeId, std::vector<TensorId>> targets_;  // folded_targets()
+  std::vector<parallel::Unit> blocks_;               // checkpointed
+  bool by_operator_ = false;                         // ... so
+  std::optional<LanguageHead> head_;                 // that is the loss's to run
 };
 
 }  // namespace plimsoll

@@ -28,6 +28,10 @@ class HeldNames {
   // The last node of the statement that both made and reads `in`; kNoNode where it is not one.
   NodeId end_of_statement(TensorId in, NodeId reader) const;
 
+  // The first node of the innermost statement that a node is in; the node itself where none is
+  // told.
+  NodeId begin_of_statement(NodeId node) const;
+
  private:
   // Nodes that ran one after the other for one line of a call.
   struct Run {
@@ -54,6 +58,7 @@ class HeldNames {
 
   void enter(NodeId id, const Node& node);
   Meeting meet(TensorId in, NodeId reader) const;
+  static size_t run_of(const Call& call, NodeId node);
   size_t inner_call(TensorId value, size_t call) const;
   NodeId end_of(const Call& call, size_t run) const;
   void find_ends();

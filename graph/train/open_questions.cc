@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "graph/exporter/origin.h"
@@ -32,6 +33,11 @@ class OpenSearch {
     tell(leaky_, "activation", "may run in place or not");
     tell(regions_, "operator", "may run with gradients or, as assumed here, without");
     tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");
+    tell(extrema_, "reduction",
+         "to a maximum or minimum may give values alone or, as assumed here, positions too");
+    tell(sides_, "loss",
+         "of a value and itself may have gradients of both sides or, as assumed here, of the "
+         "second side's last layer alone");
     tell(buffers_, "array", "of arithmetic may be a buffer or, as assumed here, a weight");
     open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
     return std::move(open_);
@@ -49,6 +55,14 @@ class OpenSearch {
       regions_.add(id);
       if (!has(node, OpRow::kSharesStorage)) open_.more += bytes_of(node.outputs[0]);
     }
+    if (const TensorId detached = detached_from_other_side(node); detached != kNoTensor) {
+      sides_.add(id);
+      open_.more += bytes_of(detached);
+    }
+    if (may_be_of_values_alone(node)) {
+      extrema_.add(id);
+      open_.more += bytes_of(node.inputs[0]) + bytes_of(node.outputs[0]);
+    }
     if (reads_network_mask(node)) {
       masks_.add(id);
       open_.less += bytes_of(node.inputs[3]);
@@ -64,6 +78,44 @@ class OpenSearch {
     const NodeId maker = graph_.tensors[node.inputs[0]].producer;
     return maker != kNoNode &&
            has_any(graph_.nodes[maker], OpRow::kConvolutional | OpRow::kDense | OpRow::kNorm);
+  }
+
+  // What the layer of a loss's first side reads, where that of the second reads it detached, as
+  // recover() computes a side that was merged; kNoTensor where a loss has other sides. Its gradient
+  // is made where it is not.
+  TensorId detached_from_other_side(const Node& node) const {
+    if (node.domain != "plimsoll" || node.inputs.size() != 2) return kNoTensor;
+    const auto read_by = [&](TensorId value) {
+      const NodeId maker = value == kNoTensor ? kNoNode : graph_.tensors[value].producer;
+      const bool reads = maker != kNoNode && !graph_.nodes[maker].inputs.empty();
+      return reads ? graph_.nodes[maker].inputs[0] : kNoTensor;
+    };
+    const TensorId second = read_by(node.inputs[1]), read = read_by(second);
+    const bool merged = second != kNoTensor && read != kNoTensor &&
+                        read == read_by(node.inputs[0]) &&
+                        graph_.nodes[graph_.tensors[second].producer].op == "Detach";
+    return merged ? read : kNoTensor;
+  }
+
+  // torch.max() along one dimension keeps positions, torch.amax() its input and its result;
+  // TorchScript writes the same for both.
+  bool may_be_of_values_alone(const Node& node) const {
+    if (has_lines_ || graph_.exporter != Exporter::kPyTorch) return false;
+    if (node.op != "ReduceMax" && node.op != "ReduceMin") return false;
+    const std::optional<size_t> axes = axes_of(node);
+    const Tensor& whole = graph_.tensors[node.inputs[0]];
+    const bool along_one = axes == 1 && whole.shape && whole.shape->size() > 1;
+    return along_one && !node.notes.positions && !node.notes.values_alone &&
+           independent_of_inputs()[node.inputs[0]] == 0;
+  }
+
+  // How many it reduces; before opset 18 they are an attribute.
+  std::optional<size_t> axes_of(const Node& node) const {
+    if (node.attributes.has("axes")) return node.attributes.integers("axes").size();
+    if (node.inputs.size() < 2 || node.inputs[1] == kNoTensor) return std::nullopt;
+    const auto& shape = graph_.tensors[node.inputs[1]].shape;
+    return shape && shape->size() == 1 && (*shape)[0] == Dim(1) ? std::optional<size_t>(1)
+                                                                : std::nullopt;
   }
 
   // By TorchScript, which has no lines: Hugging Face would leave it out (mask_operand()).
@@ -197,7 +249,7 @@ class OpenSearch {
   bool has_lines_;
   mutable std::vector<char> independent_;
   OpenQuestions open_;
-  Tally leaky_, regions_, masks_, buffers_, passes_;
+  Tally leaky_, regions_, masks_, buffers_, passes_, extrema_, sides_;
 };
 
 }  // namespace

@@ -18,9 +18,9 @@ struct OpenQuestions {
 };
 
 // Whether a leaky ReLU runs in place; whether a region that a tracer took out of the model's code
-// is torch.no_grad()'s; whether a mask that the network makes is given to its attention; whether an
-// array in arithmetic is a buffer. Of a recovered graph that does not tell itself. Cost: linear in
-// the graph.
+// is torch.no_grad()'s; whether a mask that the network makes is given to its attention; whether a
+// maximum gives positions too; whether an array in arithmetic is a buffer. Of a recovered graph
+// that does not tell itself. Cost: linear in the graph.
 OpenQuestions open_questions(const Graph& graph, const std::vector<WeightRole>& kinds);
 
 }  // namespace plimsoll

@@ -68,4 +68,31 @@ TEST_CASE("heads that compare one input each do so themselves") {
   CHECK(op_names(graph) == Ops{"Greater", "Where", "Greater", "Where"});
 }
 
+// mse_loss(z.detach(), predict(h.detach())): the exporter drops detach(), and both sides are one.
+TEST_CASE("the sides of a loss that an exporter found equal are computed one by one") {
+  const auto compared = [](const std::string& layer, const std::string& loss) {
+    return op_names(
+        recovered("opset 20\ninput x: f32[B,8]\ninput t: f32[B,8]\n"
+                  "param p.weight: f32[8,8]\nparam q.weight: f32[8,8]\n"
+                  "h = MatMul(x, p.weight)\n" +
+                  layer + loss + "output y\n"));
+  };
+  const std::string dense = "z = MatMul(h, q.weight)\n";
+  CHECK(compared(dense, "y = plimsoll:MseLoss(z, z) {rank=0}\n") ==
+        Ops{"MatMul", "MatMul", "Detach", "MatMul", "MseLoss"});
+  CHECK(compared(dense, "y = plimsoll:HuberLoss(z, z) {rank=0}\n") ==
+        Ops{"MatMul", "MatMul", "Detach", "MatMul", "HuberLoss"});
+  CHECK(compared("z = Tanh(h)\n", "y = plimsoll:SmoothL1Loss(z, z) {rank=0}\n") ==
+        Ops{"MatMul", "Tanh", "Detach", "Tanh", "SmoothL1Loss"});
+  // Near misses: two values; an entropy; a gradient through zero, x - x.detach(); what is given.
+  CHECK(compared(dense, "y = plimsoll:MseLoss(z, t) {rank=0}\n") ==
+        Ops{"MatMul", "MatMul", "MseLoss"});
+  CHECK(compared(dense, "y = plimsoll:BceLoss(z, z) {rank=0}\n") ==
+        Ops{"MatMul", "MatMul", "BceLoss"});
+  CHECK(compared(dense, "y = Sub(z, z)\n") == Ops{"MatMul", "MatMul", "Sub"});
+  CHECK(compared("z = Tanh(h)\nu = MatMul(z, q.weight)\n",
+                 "l = plimsoll:MseLoss(t, t) {rank=0}\ny = Add(u, l)\n") ==
+        Ops{"MatMul", "Tanh", "MatMul", "MseLoss", "Add"});
+}
+
 }  // namespace plimsoll

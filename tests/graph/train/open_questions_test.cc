@@ -69,4 +69,31 @@ TEST_CASE("a layer that two inputs pass may run without gradients for one of the
         "0 less, 0 more");
 }
 
+// The input, 64 numbers a sample, and the result, 4 or 16.
+TEST_CASE("a maximum along one dimension may be of values alone") {
+  const std::string layer =
+      "input x: f32[B,4,8]\nparam a.weight: f32[8,16]\nh = MatMul(x, a.weight)\n";
+  const std::string one = "1 reduction to a maximum or minimum: 0 less, ";
+  CHECK(left_open(layer + "y = ReduceMax(h) {axes=[2], keepdims=0}\noutput y\n") ==
+        one + "272*B more");
+  CHECK(left_open(layer + "y = ReduceMin(h) {axes=[1]}\noutput y\n") == one + "320*B more");
+  CHECK(left_open("input x: f32[B,64]\nparam a.weight: f32[64,64]\nh = MatMul(x, a.weight)\n"
+                  "y = ReduceMax(h) {axes=[-1]}\noutput y\n") == one + "260*B more");
+  // torch.amax() alone takes two; positions that are read were asked for.
+  CHECK(left_open(layer + "y = ReduceMax(h) {axes=[1,2]}\noutput y\n") == "0 less, 0 more");
+  CHECK(left_open(layer +
+                  "y = ReduceMax(h) {axes=[2]}\ni = ArgMax(h) {axis=2}\noutput y\noutput i\n") ==
+        "0 less, 0 more");
+}
+
+// Its exporter drops detach(): h, 32 numbers a sample, has a gradient of the second side or none.
+TEST_CASE("a loss of a value and itself may have gradients of both sides") {
+  const std::string layers =
+      "input x: f32[B,8]\nparam p.weight: f32[8,32]\nparam q.weight: f32[32,8]\n"
+      "h = MatMul(x, p.weight)\nz = MatMul(h, q.weight)\n";
+  CHECK(left_open(layers + "y = plimsoll:MseLoss(z, z) {rank=0}\noutput y\n") ==
+        "1 loss of a value and itself: 0 less, 128*B more");
+  CHECK(left_open(layers + "y = plimsoll:MseLoss(z, x) {rank=0}\noutput y\n") == "0 less, 0 more");
+}
+
 }  // namespace plimsoll
