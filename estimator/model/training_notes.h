@@ -1,4 +1,4 @@
-// What a training that is asked for leaves out.
+// What the answer about a training leaves out.
 #pragma once
 
 #include "graph/base/diagnostic.h"

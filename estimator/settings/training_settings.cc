@@ -174,8 +174,7 @@ constexpr SettingRow kTrainingRows[] = {
      .verbs = kInRecords},
     {.name = "recipe",
      .group = kTrainingGroup,
-     .help = "published: the optimizer of a built-in model is that of its paper; usual: it is "
-             "--optimizer",
+     .help = "published: train a built-in model with the optimizer of its paper, not --optimizer",
      .default_text = "usual",
      .value = word_value<kRecipes, 0, &Request::recipe, &Recipe::published>("WHICH"),
      .axis = SweepAxis::kKernels,

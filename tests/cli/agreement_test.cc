@@ -97,7 +97,7 @@ TEST_CASE("cli: a setting without effect names a value that gives it one") {
   };
   CHECK(says(warned({"--lora-rank", "8"}), "without --finetune lora there are no adapters"));
   CHECK(says(warned({"--kbit-prepare", "off"}), "with --finetune qlora"));
-  CHECK(says(warned({"--engine", "vllm"}), "--mode serve sets what is done"));
+  CHECK(says(warned({"--engine", "vllm"}), "the model is not served; see --mode serve"));
   CHECK(says(warned({"--quantize", "nf4"}), "only embeddings and norms are [W239]"));
   CHECK(!says(warned({"--quantize", "nf4", "--finetune", "qlora"}), "W239"));
   CHECK(!says(warned({"--quantize", "nf4", "--mode", "inference"}), "W239"));

@@ -9,10 +9,10 @@
 
 namespace plimsoll {
 
-void advise_batches(const Request& asked, const Hwdb& hwdb, LargestBatch& largest) {
+void advise_batches(const Request& original, const Hwdb& hwdb, LargestBatch& largest) {
   if (largest.answer.safe > 0 || largest.vary != "batch") return;
-  if (asked.recipe.mode != Mode::kTrain || shares_training(asked)) return;
-  Request request = asked;
+  if (original.recipe.mode != Mode::kTrain || shares_training(original)) return;
+  Request request = original;
   request.batch = largest.search.multiple;
   request.trace = request.detail = request.minimum = false;
   const auto today = estimate(request, hwdb);

@@ -123,7 +123,7 @@ struct PlanAdvice {
   PlanCounts counts{};
   std::vector<Crossing> crossings{};  // of the first plan
   std::string reason{};               // why it is the first
-  std::optional<StepLanes> lanes{};   // of the first plan, where they are asked for
+  std::optional<StepLanes> lanes{};   // of the first plan, where options.lanes says so
   std::optional<NearestFit> nearest{};
   std::map<std::string, std::string> refusals{};
   AnswerNotes notes{};  // of the first plan

@@ -168,11 +168,11 @@ TEST_CASE("one call is one launch, and says which algorithm and whose measuremen
   const KernelTime t = kernel_time(lstm, own);
   CHECK(t.algorithm == "persistent");
   CHECK(t.launches == 1);
-  CHECK(own.basis(t.basis).starts_with("persistent recurrent layers in f16_tensor"));
+  CHECK(own.basis(t.basis).starts_with("persistent recurrent layers in f16 on tensor cores"));
   const TimeContext volta(card_rates("tesla-v100-sxm2-16gb"), Calibrations::shipped(), options);
   const KernelTime other = kernel_time(lstm, volta);
   CHECK(other.algorithm == "persistent");
-  CHECK(volta.basis(other.basis).find("applied to tesla-v100-sxm2-16gb in f16_tensor") !=
+  CHECK(volta.basis(other.basis).find("applied to tesla-v100-sxm2-16gb in f16 on tensor cores") !=
         std::string::npos);
   CHECK(other.high / other.low > t.high / t.low);
 }

@@ -137,12 +137,14 @@ TEST_CASE("before cuDNN 7.3 ordinary cores took channels that are no eights, and
     return c.basis(kernel_time(kernel, c).basis);
   };
   CHECK(basis(kLayers[0], 700).find("convolutions in f32") != std::string::npos);
-  CHECK(basis(kLayers[0], 706).find("convolutions in f16_tensor") != std::string::npos);
-  CHECK(basis(kLayers[2], 700).find("convolutions in f16_tensor") != std::string::npos);
-  CHECK(basis(kLayers[2], 700, Pass::kBackwardData).find("f16_tensor") != std::string::npos);
+  CHECK(basis(kLayers[0], 706).find("convolutions in f16 on tensor cores") != std::string::npos);
+  CHECK(basis(kLayers[2], 700).find("convolutions in f16 on tensor cores") != std::string::npos);
+  CHECK(basis(kLayers[2], 700, Pass::kBackwardData).find("f16 on tensor cores") !=
+        std::string::npos);
   CHECK(basis(kLayers[2], 700, Pass::kBackwardWeights).find("convolutions in f32") !=
         std::string::npos);
-  CHECK(basis(kLayers[2], 703, Pass::kBackwardWeights).find("f16_tensor") != std::string::npos);
+  CHECK(basis(kLayers[2], 703, Pass::kBackwardWeights).find("f16 on tensor cores") !=
+        std::string::npos);
 }
 
 TEST_CASE("without 16-bit units Winograd's products of 16-bit images are kept in 32 bits") {

@@ -62,9 +62,9 @@ TEST_CASE("share: what others cannot repeat is refused") {
     CHECK(shared.error().front().code == "E533");
     return shared.error().front().message;
   };
-  CHECK(refused(record("secret.onnx")).find("'secret.onnx' is not a public model") !=
-        std::string::npos);
-  CHECK(refused(record("hf:acme/secret")).find("not a public model") != std::string::npos);
+  CHECK(refused(record("secret.onnx"))
+            .find("'secret.onnx' is not a model that comes with Plimsoll") != std::string::npos);
+  CHECK(refused(record("hf:acme/secret")).find("not a model that comes") != std::string::npos);
   CHECK(refused(record("resnet50", "")).find("nothing was measured") != std::string::npos);
   CHECK(to_shared(runs_of(record("resnet50")), "0.1.0"));
 }
