@@ -89,7 +89,7 @@ TEST_CASE("browser: pages of the other verbs draw theirs") {
        3,
        "l4"},
       {{"compare", "builtin:alexnet", "--gpu", "l4", "--mem", "1GiB"}, 3, "DOES NOT FIT"},
-      {{"advise", "builtin:gpt2", "--gpu", "l4", "--gpus", "2"}, 2, "milliseconds an update"},
+      {{"advise", "builtin:gpt2", "--gpu", "l4", "--gpus", "2"}, 3, "milliseconds per update"},
       {{"advise", "builtin:alexnet", "--gpu", "tesla-t4", "--batch", "16384"}, 1, "as asked"},
       {{"sweep", root + "/examples/sweep.yaml"}, 2, "on its GPU"},
       {{"validate", root + "/examples/measured-runs.csv"}, 4, "total_ms"},

@@ -41,7 +41,7 @@ const planCharts = (lent) => {
       height: 20 * result.advice.length, data: { values }, mark: "bar",
       encoding: {
         y: { field: "plan", type: "nominal", title: null, sort: null, axis: { labelLimit: Math.min(420, 0.4 * width) } },
-        x: { field: "y", type: "quantitative", title: "milliseconds an update" },
+        x: { field: "y", type: "quantitative", title: "milliseconds per update" },
         color: { field: "kind", type: "nominal", title: null, legend: { orient: "top", columns: Math.max(1, Math.floor(0.6 * width / 110)) },
                  scale: { domain: kinds.map((k) => k[0]), range: kinds.map((k) => k[1]) } },
         order: { field: "order", type: "quantitative" },
