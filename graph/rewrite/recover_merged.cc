@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "graph/base/among.h"
 #include "graph/rewrite/patterns.h"
@@ -118,8 +119,15 @@ void compute_other_side(Finder& f, NodeId loss) {
   if (maker == kNoNode || r.input_independent(side)) return;
   const TensorId from = r.node(maker).inputs[0];
   if (from == kNoTensor || r.tensor(from).kind != TensorKind::kValue) return;
-  const TensorId detached = r.insert_before(loss, r.beside(loss, "plimsoll", "Detach", {from}),
-                                            r.tensor(from).dtype, Shape(*r.tensor(from).shape));
+  Node detach{.op = "Detach",
+              .domain = "plimsoll",
+              .name = r.node(loss).name,
+              .module = r.node(loss).module,
+              .attributes = {},
+              .inputs = {from},
+              .outputs = {}};
+  const TensorId detached =
+      r.insert_before(loss, std::move(detach), r.tensor(from).dtype, Shape(*r.tensor(from).shape));
   const NodeId copy = r.copy_before(loss, maker);
   r.read_at(copy, 0, detached);
   r.read_at(loss, 1, r.node(copy).outputs[0]);

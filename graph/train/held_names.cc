@@ -122,19 +122,7 @@ HeldNames::Meeting HeldNames::meet(TensorId in, NodeId reader) const {
   }
   if (made == kNone) return {};
   const Call& both = calls_[made];
-  return {&both, run_of(both, producer), run_of(both, reader)};
-}
-
-size_t HeldNames::run_of(const Call& call, NodeId node) {
-  const auto after = std::upper_bound(call.runs.begin(), call.runs.end(), node,
-                                      [](NodeId id, const Run& run) { return id < run.first; });
-  return static_cast<size_t>(after - call.runs.begin()) - 1;
-}
-
-NodeId HeldNames::begin_of_statement(NodeId node) const {
-  if (call_of_[node] == kNone) return node;
-  const Call& call = calls_[call_of_[node]];
-  return call.runs[run_of(call, node)].first;
+  return {&both, both.run_of(producer), both.run_of(reader)};
 }
 
 NodeId HeldNames::end_of_statement(TensorId in, NodeId reader) const {

@@ -2,6 +2,7 @@
 // (NodeNotes::statements).
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,7 +31,11 @@ class HeldNames {
 
   // The first node of the innermost statement that a node is in; the node itself where none is
   // told.
-  NodeId begin_of_statement(NodeId node) const;
+  NodeId begin_of_statement(NodeId node) const {
+    if (call_of_[node] == kNone) return node;
+    const Call& call = calls_[call_of_[node]];
+    return call.runs[call.run_of(node)].first;
+  }
 
  private:
   // Nodes that ran one after the other for one line of a call.
@@ -47,6 +52,13 @@ class HeldNames {
     NodeId first, last;
     std::vector<Run> runs;
     std::map<std::string_view, std::vector<size_t>> assigned;  // the runs that assign a name
+
+    // The run that one of its nodes is in.
+    size_t run_of(NodeId node) const {
+      const auto after = std::upper_bound(runs.begin(), runs.end(), node,
+                                          [](NodeId id, const Run& run) { return id < run.first; });
+      return static_cast<size_t>(after - runs.begin()) - 1;
+    }
   };
   // The innermost call that two nodes are both in, and their runs there.
   struct Meeting {
@@ -58,7 +70,6 @@ class HeldNames {
 
   void enter(NodeId id, const Node& node);
   Meeting meet(TensorId in, NodeId reader) const;
-  static size_t run_of(const Call& call, NodeId node);
   size_t inner_call(TensorId value, size_t call) const;
   NodeId end_of(const Call& call, size_t run) const;
   void find_ends();

@@ -34,10 +34,10 @@ class OpenSearch {
     tell(regions_, "operator", "may run with gradients or, as assumed here, without");
     tell(masks_, "attention", "may have no mask or, as assumed here, the network's mask");
     tell(extrema_, "reduction",
-         "to a maximum or minimum may give values alone or, as assumed here, positions too");
+         "to a maximum or minimum may give values only or, as assumed here, positions too");
     tell(sides_, "loss",
          "of a value and itself may have gradients of both sides or, as assumed here, of the "
-         "second side's last layer alone");
+         "second side's last layer only");
     tell(buffers_, "array", "of arithmetic may be a buffer or, as assumed here, a weight");
     open_.names = graph_.exporter == Exporter::kPyTorch && !has_lines_;
     return std::move(open_);
@@ -59,7 +59,7 @@ class OpenSearch {
       sides_.add(id);
       open_.more += bytes_of(detached);
     }
-    if (may_be_of_values_alone(node)) {
+    if (may_lack_positions(node)) {
       extrema_.add(id);
       open_.more += bytes_of(node.inputs[0]) + bytes_of(node.outputs[0]);
     }
@@ -98,10 +98,12 @@ class OpenSearch {
   }
 
   // torch.max() along one dimension keeps positions, torch.amax() its input and its result;
-  // TorchScript writes the same for both.
-  bool may_be_of_values_alone(const Node& node) const {
+  // TorchScript writes the same for both; the newer exporter calls the result after either.
+  bool may_lack_positions(const Node& node) const {
     if (has_lines_ || graph_.exporter != Exporter::kPyTorch) return false;
     if (node.op != "ReduceMax" && node.op != "ReduceMin") return false;
+    const std::string& name = graph_.tensors[node.outputs[0]].name;
+    if (is_called_after(name, "max") || is_called_after(name, "min")) return false;
     const std::optional<size_t> axes = axes_of(node);
     const Tensor& whole = graph_.tensors[node.inputs[0]];
     const bool along_one = axes == 1 && whole.shape && whole.shape->size() > 1;

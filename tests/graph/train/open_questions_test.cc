@@ -70,7 +70,7 @@ TEST_CASE("a layer that two inputs pass may run without gradients for one of the
 }
 
 // The input, 64 numbers a sample, and the result, 4 or 16.
-TEST_CASE("a maximum along one dimension may be of values alone") {
+TEST_CASE("a maximum along one dimension may be of values only") {
   const std::string layer =
       "input x: f32[B,4,8]\nparam a.weight: f32[8,16]\nh = MatMul(x, a.weight)\n";
   const std::string one = "1 reduction to a maximum or minimum: 0 less, ";
@@ -79,7 +79,8 @@ TEST_CASE("a maximum along one dimension may be of values alone") {
   CHECK(left_open(layer + "y = ReduceMin(h) {axes=[1]}\noutput y\n") == one + "320*B more");
   CHECK(left_open("input x: f32[B,64]\nparam a.weight: f32[64,64]\nh = MatMul(x, a.weight)\n"
                   "y = ReduceMax(h) {axes=[-1]}\noutput y\n") == one + "260*B more");
-  // torch.amax() alone takes two; positions that are read were asked for.
+  // torch.amax() alone takes two; positions that are read were asked for; a name tells.
+  CHECK(left_open(layer + "max_1 = ReduceMax(h) {axes=[2]}\noutput max_1\n") == "0 less, 0 more");
   CHECK(left_open(layer + "y = ReduceMax(h) {axes=[1,2]}\noutput y\n") == "0 less, 0 more");
   CHECK(left_open(layer +
                   "y = ReduceMax(h) {axes=[2]}\ni = ArgMax(h) {axis=2}\noutput y\noutput i\n") ==
