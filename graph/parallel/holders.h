@@ -16,10 +16,10 @@ namespace plimsoll::parallel {
 
 class Holders {
  public:
-  // `computed`: of which part of the weight a rank computes, if of a part alone.
+  // `computed`: of which part of the weight a rank computes, if of a part only.
   Holders(const ParallelPlan& plan, const std::optional<Placement>& computed);
 
-  // Of these ranks alone: shards() are those that keep parts, and its rank is the plan's.
+  // Of these ranks only: shards() are those that keep parts, and its rank is the plan's.
   const Mesh& mesh() const { return mesh_; }
   int64_t ranks() const { return mesh_.shards(); }
   bool of_experts() const { return of_experts_; }
