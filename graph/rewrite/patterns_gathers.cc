@@ -111,9 +111,9 @@ bool is_clip(const Match& m) { return m.r.rank(m["y"]) == 5 && !m.r.readers(m["y
 
 // Whoever asks for the largest values and their positions asks once. Newer exporters name results
 // after what asked for values alone ("amax_1"); in a file of TorchScript's both look the same.
-NodeId mark(Finder& f, const Match& m, std::string_view alone, const Fragment& positions) {
+NodeId mark(Finder& f, const Match& m, std::string_view only_values, const Fragment& positions) {
   NodeNotes& notes = f.r.graph().nodes[m.at].notes;
-  notes.values_alone = f.r.tensor(m["y"]).name.starts_with(alone);
+  notes.values_alone = f.r.tensor(m["y"]).name.starts_with(only_values);
   const auto& readers = f.r.readers(m["x"]);
   notes.positions = std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
     return positions.at(f.r, reader).has_value();
