@@ -26,8 +26,9 @@ constexpr OpRow function(std::string_view name) {
           .example = "f32[B,4] f32[4] -> f32[B,4] | flop 32*B | keeps in0 in1 | grads in0 in1"};
 }
 
-constexpr OpRow loss_of_two(std::string_view name) {
+constexpr OpRow loss_of_two(std::string_view name, uint32_t traits = 0) {
   return {.name = name,
+          .traits = traits,
           .domain = "plimsoll",
           .inputs = 2,
           .attributes = "rank reduction",
@@ -104,15 +105,15 @@ constexpr OpRow kFunctionRows[] = {
     function("Xlogy"),
     loss_of_two("BceLoss"),
     loss_of_two("BceLogitsLoss"),
-    loss_of_two("HuberLoss"),
+    loss_of_two("HuberLoss", OpRow::kDistance),
     loss_of_two("KlDivLoss"),
     {.name = "Roll",
      .domain = "plimsoll",
      .shape = like_first,
      .lower = lower::rearrange,
      .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
-    loss_of_two("MseLoss"),
-    loss_of_two("SmoothL1Loss"),
+    loss_of_two("MseLoss", OpRow::kDistance),
+    loss_of_two("SmoothL1Loss", OpRow::kDistance),
     of_input("Hardshrink"),
     of_input("LogSigmoid", "f32[B,4] -> f32[B,4] | flop 32*B | keeps in0 | grads in0"),
     of_input("Softshrink"),

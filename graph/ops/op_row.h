@@ -134,6 +134,9 @@ struct OpRow {
     kOutputsFirst = 1 << 25,  // a dense operator whose matrix has a row for each output
     kAttends = 1 << 26,       // attention, whose kernels a framework chooses among
     kDrops = 1 << 27,         // zeroes elements by chance while training
+    kScatters = 1 << 28,      // writes into its first input, where its second says
+    kDistance = 1 << 29,      // a loss: how far two values are from each other, zero if equal
+    kExtremum = 1 << 30,      // the largest or the smallest along axes
   };
 
   std::string_view name;

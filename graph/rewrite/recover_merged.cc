@@ -9,12 +9,11 @@
 //
 //   mse_loss(z.detach(), self.predict(h.detach()))     where z = self.predict(h)
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
 
-#include "graph/base/among.h"
+#include "graph/ops/op_row.h"
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
@@ -101,17 +100,10 @@ class Merged {
   std::map<std::string, size_t> nodes_in_;  // by module
 };
 
-// How far two values are from each other. (The cross entropy of a distribution and itself is its
-// entropy, and x - x.detach() is zero with a gradient: people write both.)
-bool is_distance(const Node& node) {
-  static constexpr std::array<std::string_view, 3> kDistances = {"HuberLoss", "MseLoss",
-                                                                 "SmoothL1Loss"};
-  return node.domain == "plimsoll" && among(node.op, kDistances);
-}
-
 // Nobody asks how far a value is from itself: it was computed twice, by its last layer at least,
 // the second time from what was detached, or no side would learn of the other. How much of what is
-// before ran twice too, the file does not say.
+// before ran twice too, the file does not say. (The cross entropy of a distribution and itself is
+// its entropy, and x - x.detach() is zero with a gradient: people write both.)
 void compute_other_side(Finder& f, NodeId loss) {
   Rewrite& r = f.r;
   const TensorId side = r.node(loss).inputs[0];
@@ -140,7 +132,7 @@ void merged(Finder& f) {
   if (f.r.graph().exporter != Exporter::kPyTorch) return;
   const size_t before = f.r.nodes();
   for (NodeId id = 0; id < before; ++id) {
-    if (f.r.is_removed(id) || !is_distance(f.r.node(id))) continue;
+    if (f.r.is_removed(id) || !has(f.r.node(id), OpRow::kDistance)) continue;
     const std::vector<TensorId>& sides = f.r.node(id).inputs;
     if (sides[0] == sides[1]) compute_other_side(f, id);
   }

@@ -1,22 +1,11 @@
 #include "graph/train/folded_targets.h"
 
-#include <array>
 #include <optional>
-#include <string_view>
 
-#include "graph/base/among.h"
+#include "graph/ops/op_row.h"
 #include "graph/train/held_names.h"
 
 namespace plimsoll {
-namespace {
-
-bool writes_into_first(const Node& node) {
-  static constexpr std::array<std::string_view, 3> kScatters = {"Scatter", "ScatterElements",
-                                                                "ScatterND"};
-  return node.domain.empty() && among(node.op, kScatters);
-}
-
-}  // namespace
 
 std::map<NodeId, std::vector<TensorId>> folded_targets(const Graph& graph,
                                                        const std::vector<WeightRole>& kinds) {
@@ -24,7 +13,7 @@ std::map<NodeId, std::vector<TensorId>> folded_targets(const Graph& graph,
   std::optional<HeldNames> names;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
-    if (!writes_into_first(node) || node.notes.statements.empty()) continue;
+    if (!has(node, OpRow::kScatters) || node.notes.statements.empty()) continue;
     const TensorId target = node.inputs[0];
     if (target == kNoTensor || graph.tensors[target].kind != TensorKind::kParameter) continue;
     if (kinds[target] != WeightRole::kComputed || !is_float(graph.tensors[target].dtype)) continue;

@@ -101,7 +101,7 @@ class OpenSearch {
   // TorchScript writes the same for both; the newer exporter calls the result after either.
   bool may_lack_positions(const Node& node) const {
     if (has_lines_ || graph_.exporter != Exporter::kPyTorch) return false;
-    if (node.op != "ReduceMax" && node.op != "ReduceMin") return false;
+    if (!has(node, OpRow::kExtremum)) return false;
     const std::string& name = graph_.tensors[node.outputs[0]].name;
     if (is_called_after(name, "max") || is_called_after(name, "min")) return false;
     const std::optional<size_t> axes = axes_of(node);
