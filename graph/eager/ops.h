@@ -153,7 +153,8 @@ struct ReductionTemporaries {
 };
 // self / norm * grad, masked where the norm is zero.
 inline constexpr ReductionTemporaries kNormTemporaries{.whole = 1, .mask = true};
-// Whether a reduction of these leaves the axis along which x lies: its results are a matrix's columns.
+// Whether a reduction of these leaves the axis along which x lies: its results are a matrix's
+// columns.
 bool keeps_fastest_axis(const Value& x, const std::vector<size_t>& axes);
 Value reduce(Machine& m, const std::string& op, const Value& x, const std::vector<size_t>& axes,
              bool keep_dims, Reduction kind, const ReductionTemporaries& made = {});

@@ -28,7 +28,8 @@ Request small_llama(const char* gpu) {
 
 }  // namespace
 
-TEST_CASE("batch advice: of a model that is too large for the card, with the batch that then fits") {
+TEST_CASE(
+    "batch advice: of a model that is too large for the card, with the batch that then fits") {
   Request request = small_llama("gtx-1650");  // 4 GB
   const LargestBatch largest = advised(request);
   CHECK(largest.answer.safe == 0);
@@ -54,7 +55,8 @@ TEST_CASE("batch advice: of a model that is too large for the card, with the bat
   CHECK(changed->answer.safe == at->safe);
 }
 
-TEST_CASE("batch advice: none where a batch is safe, where lengths vary, and where nothing trains") {
+TEST_CASE(
+    "batch advice: none where a batch is safe, where lengths vary, and where nothing trains") {
   CHECK(advised(test::request("builtin:resnet50", "tesla-t4")).advice.empty());
   Request served = small_llama("gtx-1650");
   served.recipe.mode = Mode::kInference;
