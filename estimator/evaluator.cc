@@ -175,6 +175,7 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
     if (request_.detail) add_detail(e, model, *bound, prices, granule, storages);
   }
   e.recognised = model.recognised;
+  e.precision = model.recipe.precision;
   e.request = request_;
   const AnswerParts parts{request_, platform_, model, binding, largest, *bound, workspaces, prices};
   e.assumed = assumptions_of({request_, platform_, model}, e.input);

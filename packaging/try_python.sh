@@ -10,7 +10,7 @@ command=$(realpath "$2")
 work=$PWD/build/try
 if [ ! -f "$work/complete" ]; then
   python3 -m venv "$work/venv"
-  "$work/venv/bin/pip" install --quiet --disable-pip-version-check ray mypy numpy
+  "$work/venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --requirement packaging/requirements/try.txt
   touch "$work/complete"
 fi
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"

@@ -25,20 +25,30 @@ struct AssumptionRow {
   std::string_view setting;
   std::string_view value;                        // that is proposed
   std::string (*text)(const AssumedHere& here);  // empty where nothing is assumed
-  // What most take instead with PyTorch on today's GPUs, where it is proposed in place of `value`.
+  // What most take instead with PyTorch on today's GPUs: proposed in place of `value` where what is
+  // assumed is no form of it.
   std::string_view modern = {};
+  std::string_view (*assumed)(const AssumedHere& here) = nullptr;
 };
 
 std::string batch_text(const AssumedHere& here) {
   return fmt::format("batch {}", here.input.batch);
 }
 
+std::string_view precision_of(const AssumedHere& here) {
+  return here.scope.model.recipe.precision->name;
+}
+
 std::string precision_text(const AssumedHere& here) {
-  return fmt::format("{} precision", here.scope.model.recipe.precision->name);
+  return fmt::format("{} precision", precision_of(here));
+}
+
+std::string_view optimizer_of(const AssumedHere& here) {
+  return here.scope.model.recipe.optimizer->name;
 }
 
 std::string optimizer_text(const AssumedHere& here) {
-  return fmt::format("the {} optimizer", here.scope.model.recipe.optimizer->name);
+  return fmt::format("the {} optimizer", optimizer_of(here));
 }
 
 // What a trainer does that others do not.
@@ -116,8 +126,8 @@ void add_sizes(const AssumedHere& here, std::vector<Assumption>& all) {
 }
 
 constexpr AssumptionRow kRows[] = {{"batch", "N", batch_text},
-                                   {"precision", "NAME", precision_text, "amp-bf16"},
-                                   {"optimizer", "NAME", optimizer_text, "adamw"},
+                                   {"precision", "NAME", precision_text, "amp-bf16", precision_of},
+                                   {"optimizer", "NAME", optimizer_text, "adamw", optimizer_of},
                                    {"checkpoint", "none", checkpoint_text},
                                    {"clip-grad-norm", "none", clip_text},
                                    {"image", "N", image_text},
@@ -144,10 +154,11 @@ std::vector<Assumption> assumptions_of(const SettingScope& scope, const InputFac
     if (row.setting == "precision") add_sizes({scope, input}, all);  // behind the batch
     if (given(row.setting) || !why_without_effect(*find_setting(row.setting), scope).empty())
       continue;
-    const std::string text = row.text({scope, input});
+    const AssumedHere here{scope, input};
+    const std::string text = row.text(here);
     if (text.empty()) continue;
     const bool modern =
-        !row.modern.empty() && is_modern(scope) && text.find(row.modern) == text.npos;
+        row.assumed && is_modern(scope) && !row.assumed(here).starts_with(row.modern);
     all.push_back(
         {std::string(row.setting), text, setting(row.setting, modern ? row.modern : row.value)});
   }

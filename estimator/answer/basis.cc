@@ -83,12 +83,6 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
                     "say how long Python variables keep tensors",
                     static_cast<double>(answer.memory.held_by_names) / 1e6));
   }
-  if (answer.memory.more_by_names > 0) {
-    basis.push_back(
-        fmt::format("the range includes {:.1f} MB more: Python variables may keep tensors of the "
-                    "forward pass until a module returns; TorchScript does not say so",
-                    static_cast<double>(answer.memory.more_by_names) / 1e6));
-  }
   return basis;
 }
 
@@ -99,6 +93,14 @@ Diagnostics diagnostics_of(const AnswerParts& parts, const Estimate& answer) {
   if (answer.time.launches == 0) {
     said.push_back(warning("W236", "nothing runs on the GPU: no output depends on an input", {},
                            "export the network with outputs that depend on its inputs"));
+  }
+  if (const auto more = static_cast<double>(answer.memory.more_by_names); more > 0) {
+    said.push_back(warning(
+        "W237",
+        fmt::format("Python variables may keep {:.1f} MB more until a module of the forward pass "
+                    "returns, which TorchScript does not say: the range includes both",
+                    more / 1e6),
+        {}, "from_torch() in Python reads the module itself, which decides this"));
   }
   if (answer.memory.host_bytes == 0) {
     said.push_back(note("N519", fmt::format("host_bytes: the host memory of {} is unknown",

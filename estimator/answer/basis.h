@@ -27,7 +27,8 @@ struct AnswerParts {
 std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answer);
 
 // warnings_of() the request, N526 for another algorithm than was asked for, W236 where nothing runs
-// on the device, N519 where the host's memory is not known.
+// on the device, W237 where names of the code may hold more, N519 where the host's memory is not
+// known.
 Diagnostics diagnostics_of(const AnswerParts& parts, const Estimate& answer);
 
 }  // namespace plimsoll

@@ -119,6 +119,8 @@ inline void describe(Fields& f, ModuleEstimate& m) {
 
 struct Estimate : AnswerNotes {
   InputFacts input;
+  // Of the step: a checkpoint's, where the request leaves it open.
+  const PrecisionRow* precision = nullptr;
   std::string device_id, device_name;
   // The device is the host itself: memory alone is answered, `time` and what layers and kernels
   // take of it are empty, and so is scratch memory.

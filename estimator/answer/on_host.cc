@@ -71,6 +71,7 @@ Result<Estimate> estimate_on_host(const CompiledModel& model, const Platform& pl
                        std::vector<KernelPrice>(usual.kernels.size()));
   e.kept = kept_of(model, bound, granule);
   e.recognised = model.recognised;
+  e.precision = model.recipe.precision;
   judge(e, platform);
   e.basis.push_back(settings_text(model, platform, request.layout, e.input.batch));
   if (!request.defaults.empty()) e.basis.push_back("defaults: " + request.defaults);

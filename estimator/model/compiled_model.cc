@@ -202,6 +202,24 @@ void tell_of_positions(CompiledModel& model, Decider& decider) {
   }
 }
 
+// The dimension of positions.
+constexpr const char* kServed = "sequence";
+
+// Rotary embeddings and biases by distance have no table: transformers computes them for any
+// length, and a training step runs. Engines refuse to serve what the model was not trained for.
+void tell_of_stated_positions(CompiledModel& model, std::optional<int64_t> stated,
+                              Decider& decider) {
+  if (!stated || decider.at_most(Dim::symbol(kServed), Dim(*stated))) return;
+  model.warnings.push_back(
+      warning(std::string(kBeyondStated),
+              fmt::format("{} positions, but the config states {}: engines such as vLLM refuse a "
+                          "longer sequence, for which the model was not trained",
+                          model.binding.at(kServed), *stated),
+              {},
+              fmt::format("give a {} of at most {}, or a config whose rope_scaling reaches further",
+                          setting_entry("dim", kServed, "N"), *stated)));
+}
+
 // Shapes that do not agree at another batch than that of the export are the export's.
 Diagnostics at_exported_batch(Diagnostics errors, const CompiledModel& compiled) {
   const int64_t exported = compiled.graph.baked_batch;
@@ -352,6 +370,8 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
     return tl::make_unexpected(at_exported_batch(inferred.error(), compiled));
   }
   tell_of_positions(compiled, decider);
+  if (request.serving && compiled.binding.contains(kServed))
+    tell_of_stated_positions(compiled, model.positions, decider);
   cast_to_precision(compiled, model.from_onnx);
   if (model.from_onnx) {
     append(compiled.warnings, noted);

@@ -41,6 +41,8 @@ struct CompiledModel {
 
 // The code of the warning that a sequence is longer than a table of the model's positions.
 inline constexpr std::string_view kBeyondPositions = "W215";
+// ... than a config states, where the model is served.
+inline constexpr std::string_view kBeyondStated = "W245";
 
 // The batch at a point; the file's own where no symbol is.
 int64_t batch_at(const CompiledModel& model, const Binding& binding);

@@ -49,6 +49,7 @@ struct LoadedModel {
   DType dtype = DType::kUndefined;            // of its weights, as a Hugging Face config says
   AdapterNames lora;                          // of the family
   const QuantizationRow* quantize = nullptr;  // of the checkpoint that the config is of
+  std::optional<int64_t> positions;           // that the config states
   std::optional<Finetune> adapters;           // of its folder's adapter_config.json
   std::shared_ptr<const Record> record;       // of a recorded step; its graph is the one network
   Diagnostics warnings;

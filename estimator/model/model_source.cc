@@ -71,6 +71,7 @@ Result<LoadedModel> load_family(const JsonValue& root, std::string_view file,
   model.dtype = family.dtype;
   model.lora = std::move(family.lora);
   model.quantize = family.quantize;
+  model.positions = family.positions;
   return model;
 }
 

@@ -62,7 +62,10 @@ class AnswerSettings {
         std::ranges::find(all, member.key, [](const SettingRow& r) { return underscored(r.name); });
     if (row == all.end()) return unknown(member);
     const bool was_given = given.contains(member.key);
-    if (!was_given && is_default(*row, member.value)) return {};
+    const std::string now = json_of(*row, Request());
+    JsonWriter out;
+    write_value(out, member.value);
+    if (!was_given && (member.value.is_null() || out.take() == now)) return {};
     auto texts = texts_of(*row, row->name, member.value);
     Request scratch;
     for (size_t i = 0; texts && i < texts->size(); ++i) {
@@ -70,16 +73,10 @@ class AnswerSettings {
         return placed(read.error(), member);
     }
     if (!texts) return placed(texts.error(), member);
+    // The model, the framework or the device decides it.
+    if (!was_given && now == "null") return {};
     for (std::string& text : *texts) settings_.add(*row, std::move(text), !was_given);
     return {};
-  }
-
-  // What the model, the framework or the device decides, and what is as it would be today.
-  static bool is_default(const SettingRow& row, const JsonValue& value) {
-    const std::string now = json_of(row, Request());
-    JsonWriter out;
-    write_value(out, value);
-    return now == "null" || out.take() == now;
   }
 
   Result<void> read_rules(const JsonMember& member) {
@@ -152,6 +149,16 @@ std::vector<std::string> given_names(const Request& request) {
   return names;
 }
 
+Result<void> check_answer_version(const JsonValue& document, const std::string& file) {
+  const JsonValue* const version = document.find("version");
+  const auto number = version ? version->integer() : kAnswerVersion;
+  if (number && *number >= 1 && *number <= kAnswerVersion) return {};
+  return error("E330",
+               fmt::format("the answer's version is {}; this program reads {}",
+                           version->description(), kAnswerVersion),
+               {file, version->line, version->column, {}}, "create it again with this version");
+}
+
 Result<GivenSettings> settings_of_answer(const JsonValue& document, const std::string& file) {
   constexpr std::string_view kForm = "plimsoll.estimate";
   const Place place{file, document.line, document.column, {}};
@@ -162,6 +169,7 @@ Result<GivenSettings> settings_of_answer(const JsonValue& document, const std::s
                  fmt::format("the file is not an answer of estimate: {} is not '{}'",
                              form ? form->description() : "schema is missing and", kForm),
                  place, "plimsoll estimate MODEL --gpu ID --json > answer.json");
+  TRY(check_answer_version(document, file));
   if (!request || !request->members())
     return error("E306", "the answer does not contain its request: it has no request", place,
                  "create it again with this version");

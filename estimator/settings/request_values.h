@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,12 @@ std::vector<std::string> training_rules(const Request& request);
 // Names as JSON writes them, of what a flag, a file or the environment said; in the order of help,
 // a verb's own after them.
 std::vector<std::string> given_names(const Request& request);
+
+// Of the form of answers that this program writes.
+inline constexpr int64_t kAnswerVersion = 1;
+
+// E330 where it is a later program's, or no number.
+Result<void> check_answer_version(const JsonValue& document, const std::string& file);
 
 // What an answer was asked, as it would be given again: the model and all that was given, and
 // defaults that were others than today's. `document` has been read of `file`. E330 for what is no

@@ -38,6 +38,9 @@ Result<void> JsonLinesFile::check_plain() const {
 
 Result<JsonLinesFile> JsonLinesFile::open(const std::string& path, JsonLines form) {
   JsonLinesFile file(path, std::move(form));
+  if (path == "-")
+    return file.refused(
+        "names no file: standard output has the answer; ./- is a file of that name");
   constexpr int kFlags =
       O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   file.descriptor_ = ::open(path.c_str(), kFlags, 0644);

@@ -5,7 +5,6 @@
 // outputs are handed on, and where a gradient waits already the two are summed.
 #include <algorithm>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 
 #include "graph/base/cancel.h"
@@ -57,8 +56,9 @@ class EdgesOff {
 
 struct Engine {
   struct Pending {
+    GradNode* node = nullptr;
     int waiting = 0;
-    Gradients gradients;
+    Gradients gradients{};
   };
   struct Later {
     bool operator()(const GradNodeRef& a, const GradNodeRef& b) const {
@@ -70,22 +70,28 @@ struct Engine {
   std::vector<Value>* held = nullptr;
   Machine::PutOff* put_off = nullptr;
   std::vector<GradNodeRef> disabled{};  // inner nodes, for this pass only
-  std::unordered_map<GradNode*, Pending> pending{};
+  std::vector<Pending> pending{};       // by the nodes' places in this pass
   std::priority_queue<GradNodeRef, std::vector<GradNodeRef>, Later> ready{};
 
+  Pending& of(const GradNode& node) { return pending[node.place_in_pass]; }
+
+  // Gives the node a place, where it has none in this pass.
+  void enter(GradNode& node) {
+    const bool known =
+        node.place_in_pass < pending.size() && pending[node.place_in_pass].node == &node;
+    if (known) return;
+    node.place_in_pass = pending.size();
+    pending.push_back({&node});
+  }
+
   void count_uses(const std::vector<GradNodeRef>& roots) {
-    std::vector<GradNode*> stack;
-    for (const auto& root : roots) {
-      if (pending.try_emplace(root.get()).second) stack.push_back(root.get());
-    }
-    while (!stack.empty()) {
-      GradNode* node = stack.back();
-      stack.pop_back();
-      for (const Edge& edge : node->edges) {
+    for (const auto& root : roots) enter(*root);
+    for (size_t i = 0; i < pending.size(); ++i) {
+      check_cancelled();
+      for (const Edge& edge : pending[i].node->edges) {
         if (!edge.node) continue;
-        const auto [at, is_new] = pending.try_emplace(edge.node.get());
-        ++at->second.waiting;
-        if (is_new) stack.push_back(edge.node.get());
+        enter(*edge.node);
+        ++of(*edge.node).waiting;
       }
     }
   }
@@ -95,14 +101,15 @@ struct Engine {
   void disable_dead_ends() {
     std::vector<GradNode*> inner;
     bool any_disabled = false;
-    for (const auto& [node, waiting] : pending) {
-      any_disabled = any_disabled || node->grad_disabled;
-      if (!node->is_leaf) inner.push_back(node);
+    for (const Pending& p : pending) {
+      any_disabled = any_disabled || p.node->grad_disabled;
+      if (!p.node->is_leaf) inner.push_back(p.node);
     }
     if (!any_disabled) return;
     std::sort(inner.begin(), inner.end(),
               [](const auto* a, const auto* b) { return a->sequence < b->sequence; });
     for (GradNode* node : inner) {
+      check_cancelled();
       node->grad_disabled = std::none_of(node->edges.begin(), node->edges.end(), [](const Edge& e) {
         return e.node && !e.node->grad_disabled;
       });
@@ -111,7 +118,7 @@ struct Engine {
   }
 
   void deliver(const GradNodeRef& node, uint32_t output, Value gradient) {
-    Gradients& slots = pending[node.get()].gradients;
+    Gradients& slots = of(*node).gradients;
     if (slots.size() < node->outputs) slots.resize(node->outputs);
     Value& slot = slots[output];
     slot = slot.defined() ? m.sum(std::move(slot), gradient) : std::move(gradient);
@@ -124,7 +131,7 @@ struct Engine {
 
   void run(const GradNodeRef& node) {
     check_cancelled();
-    Gradients incoming = std::move(pending[node.get()].gradients);
+    Gradients incoming = std::move(of(*node).gradients);
     incoming.resize(node->outputs);
     if (node->is_leaf) {
       if (node->grad_disabled) return;
@@ -164,7 +171,7 @@ struct Engine {
       const Edge& edge = node->edges[i];
       if (!edge.node) continue;
       if (outgoing[i].defined()) deliver(edge.node, edge.output, std::move(outgoing[i]));
-      if (--pending[edge.node.get()].waiting == 0) ready.push(edge.node);
+      if (--of(*edge.node).waiting == 0) ready.push(edge.node);
     }
   }
 
@@ -213,7 +220,7 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   for (const auto& node : nodes) {
-    if (engine.pending[node.get()].waiting == 0) engine.ready.push(node);
+    if (engine.of(*node).waiting == 0) engine.ready.push(node);
   }
   nodes.clear();
   while (!engine.ready.empty()) {

@@ -110,7 +110,8 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   ~GradNode();
 
   uint64_t sequence = 0;
-  NodeId node = kNoNode;  // the graph's node that is being executed
+  NodeId node = kNoNode;     // the graph's node that is being executed
+  size_t place_in_pass = 0;  // among the nodes of the backward pass that runs
   uint32_t outputs = 1;
   std::vector<Edge> edges;
   std::vector<Kept> kept;

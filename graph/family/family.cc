@@ -14,6 +14,7 @@
 #include "graph/family/family_file.h"
 #include "graph/family/parts.h"
 #include "graph/family/quantization.h"
+#include "graph/family/stated_positions.h"
 #include "graph/family/text_part.h"
 #include "graph/json/read_object.h"
 
@@ -194,7 +195,8 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
                      .family = file.substr(0, file.size() - std::string_view(".json").size()),
                      .dtype = dtype_of(root),
                      .lora = adapter_names(family, file),
-                     .quantize = quantize};
+                     .quantize = quantize,
+                     .positions = stated_positions(root)};
 }
 
 }  // namespace plimsoll

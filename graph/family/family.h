@@ -23,6 +23,8 @@
 // config says beyond is refused by name.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,7 @@ struct FamilyModel {
       DType::kUndefined;  // of the weights, as the config says; undefined where it does not
   AdapterNames lora;      // as peft has them for the model type
   const QuantizationRow* quantize = nullptr;  // of its checkpoint's matrices; null: none
+  std::optional<int64_t> positions;           // stated_positions() of the config
 };
 
 // Is this text a config of transformers (an object with "model_type", and no schema of ours), or

@@ -113,7 +113,8 @@ Result<void> Inliner::loop(Frame& frame, const NodeSpec& spec) {
 }
 
 // Rows that all weigh the same: Mul(Gather(table, indices), ones), with casts to the table's type
-// where the exporter does not optimise.
+// where the exporter does not optimise. Where it does and sizes are fixed, the ones are an array of
+// the file: weights of samples that differ are arguments of the call.
 std::optional<std::vector<TensorId>> Inliner::looked_up(TensorId rows) const {
   const auto made_by = [&](TensorId tensor, std::string_view op) -> const Node* {
     while (tensor != kNoTensor && graph_.tensors[tensor].producer != kNoNode) {
@@ -127,7 +128,9 @@ std::optional<std::vector<TensorId>> Inliner::looked_up(TensorId rows) const {
   const Node* weighed = made_by(rows, "Mul");
   const Node* ones = weighed ? made_by(weighed->inputs[1], "Unsqueeze") : nullptr;
   const Node* gather = weighed ? made_by(weighed->inputs[0], "Gather") : nullptr;
-  const bool plain = ones && made_by(ones->inputs[0], "Expand");
+  const bool array = weighed && weighed->inputs[1] != kNoTensor &&
+                     graph_.tensors[weighed->inputs[1]].kind == TensorKind::kParameter;
+  const bool plain = array || (ones && made_by(ones->inputs[0], "Expand"));
   if (!plain || !gather || gather->attributes.integer("axis", 0) != 0) return std::nullopt;
   return gather->inputs;
 }

@@ -1,16 +1,11 @@
 #include "graph/train/forward.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "graph/base/cancel.h"
-#include "graph/base/escape.h"
-#include "graph/base/setting.h"
-#include "graph/base/text.h"
+#include "graph/base/try.h"
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/update.h"
@@ -23,7 +18,6 @@
 #include "graph/parallel/kept_parts.h"
 #include "graph/train/folded_targets.h"
 #include "graph/train/last_use.h"
-#include "graph/train/mirror.h"
 
 namespace plimsoll {
 
@@ -69,18 +63,6 @@ std::vector<Value> assumed(eager::Lowering& l) {
     outputs.push_back(std::move(y));
   }
   return outputs;
-}
-
-// 1 of "blocks", 3 of "blocks/3": which of them recompute, counted from one, as torchtitan's
-// selective checkpointing of layers counts (torchtitan/distributed/activation_checkpoint.py).
-std::optional<int64_t> nth_block(std::string_view which) {
-  constexpr std::string_view kBlocks = "blocks";
-  if (!which.starts_with(kBlocks)) return std::nullopt;
-  which.remove_prefix(kBlocks.size());
-  if (which.empty()) return 1;
-  if (which.front() != '/') return std::nullopt;
-  const auto step = parse_number<int64_t>(which.substr(1));
-  return step && *step > 0 ? step : std::nullopt;
 }
 
 }  // namespace
@@ -320,30 +302,15 @@ bool Forward::is_filled_here(const Node& node, TensorId out) const {
 }
 
 Result<void> Forward::checkpoint(const std::string& which) {
-  if (which == "none") return {};
-  by_operator_ = which == "operators";
-  const int64_t step = by_operator_ ? 1 : nth_block(which).value_or(0);
-  blocks_ = which == "mirror" ? mirrored_runs(graph_)
-            : step > 0        ? parallel::units_below(graph_, "")
-                              : parallel::units_called(graph_, which);
-  for (size_t i = blocks_.size(); i > 0 && step > 1; --i) {
-    if (static_cast<int64_t>(i) % step != 0)
-      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
-  }
-  if (!blocks_.empty()) return {};
-  const std::string help = fmt::format(
-      "{} takes none, blocks, blocks/2 for every second one, operators, mirror, or modules' paths, "
-      "as 'estimate {}' lists them",
-      setting("checkpoint"), setting("json"));
-  if (step > 0) return error("E261", "the file names no repeated modules to checkpoint", {}, help);
-  return error("E261", fmt::format("no module is called '{}'", shortened(which, 60)), {}, help);
+  blocks_ = TRY(checkpointed_blocks(graph_, which));
+  return {};
 }
 
 void Forward::run(NodeId first, NodeId last) {
   if (head_ && machine_.grad_enabled()) last = std::min(last, head_->first);
   for (NodeId id = first; id < last;) {
     const parallel::Unit* block =
-        machine_.grad_enabled() ? parallel::unit_from(blocks_, id) : nullptr;
+        machine_.grad_enabled() ? parallel::unit_from(blocks_.units, id) : nullptr;
     if (block) run_block(*block);
     if (!block) execute(id);
     id = block ? block->last : id + 1;
@@ -387,7 +354,7 @@ void Forward::run_block(const parallel::Unit& block) {
       [this, &block, inputs = std::move(inputs)](const eager::Region& region) {
         recompute(block, inputs, region);
       },
-      by_operator_);
+      blocks_.by_operator);
   for (NodeId id = block.first; id < block.last; ++id) execute(id);
   machine_.end_region();
 }

@@ -17,6 +17,7 @@
 #include "graph/exporter/weight_roles.h"
 #include "graph/parallel/strategies.h"
 #include "graph/parallel/unit.h"
+#include "graph/train/checkpointed_blocks.h"
 #include "graph/train/language_head.h"
 
 namespace plimsoll {
@@ -29,10 +30,7 @@ class Forward {
           const std::vector<TensorId>& returned, const parallel::Placements& placements,
           eager::Machine& machine);
 
-  // Which blocks are checkpointed: "none", "blocks", "blocks/2" (every
-  // second), "operators" (all blocks, which keep results of products and
-  // attention), "mirror" as MXNet does, or a module's path.
-  // E261 where the graph has no such module.
+  // From here on these blocks are checkpointed (checkpointed_blocks.h).
   Result<void> checkpoint(const std::string& which);
 
   // Nodes [first, last), in order; but the head, where the recipe's loss runs it.
@@ -77,9 +75,8 @@ class Forward {
   std::vector<bool> meets_data_;                     // read beside what inputs or weights make
   std::vector<std::vector<TensorId>> last_uses_;     // by node
   std::map<NodeId, std::vector<TensorId>> targets_;  // folded_targets()
-  std::vector<parallel::Unit> blocks_;               // checkpointed
-  bool by_operator_ = false;                         // ... so
-  std::optional<LanguageHead> head_;                 // that is the loss's to run
+  CheckpointedBlocks blocks_;
+  std::optional<LanguageHead> head_;  // that is the loss's to run
 };
 
 }  // namespace plimsoll

@@ -79,6 +79,7 @@ constexpr OtherName kNames[] = {
     {"zero_optimization_stage", "zero_stage"},
     {"world_size", "n_gpus"},
     {"num_gpus", "n_gpus"},
+    {"gpus", "n_gpus"},
     {"num_devices", "n_gpus"},
     {"num_processes", "n_gpus"},
     {"gpu_count", "n_gpus"},
@@ -90,6 +91,7 @@ constexpr OtherName kNames[] = {
     {"GPU Type", "device"},
     {"gpu", "device"},
     {"oom", "out_of_memory"},
+    {"fits", "ran"},
     {"step_time_ms", "total_ms"},
     // In seconds, as TRL's GRPOTrainer documents the metric.
     {"step_time", "total_ms", Value::kScaled, 1000},

@@ -196,8 +196,10 @@ Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& 
   if (!any) return tl::make_unexpected(any.error());
   const Place place{file, csv.line(), 0, {}};
   if (!*any) return error("E501", "no runs", place);
-  if (columns.size() == 1 && columns[0].find(';') != std::string::npos) {
-    return error("E512", "fields are separated by semicolons", place, "separate them by commas");
+  for (const auto& [separator, name] : {std::pair{';', "semicolons"}, std::pair{'\t', "tabs"}}) {
+    if (columns.size() == 1 && columns[0].find(separator) != std::string::npos)
+      return error("E512", fmt::format("fields are separated by {}", name), place,
+                   "separate them by commas");
   }
   std::set<std::string> seen;
   const bool is_export = TrackerTable(columns).is_export();

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "estimator/app/search/largest_batch.h"
 #include "estimator/estimator.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/settings/engines.h"
@@ -210,6 +211,41 @@ TEST_CASE("serve: a window caps what is kept, and training keeps nothing") {
   const auto trained = estimate(train, test::hwdb());
   REQUIRE(trained);
   CHECK_FALSE(trained->serve);
+}
+
+TEST_CASE("serve: a length beyond what the config states is told, and only where it is served") {
+  const test::Scratch scratch;
+  const auto config = [&](const std::string& more) {
+    return scratch.write("config.json", R"({"model_type": "llama", "vocab_size": 100,
+      "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
+      "num_hidden_layers": 1, "max_position_embeddings": 64)" +
+                                            more + "}");
+  };
+  const auto told = [](const Request& asked) {
+    const Estimate e = test::answer(asked);
+    return std::ranges::any_of(e.diagnostics, [](const Diagnostic& d) {
+      return d.code == "W245" && d.message.starts_with("65 positions, but the config states 64");
+    });
+  };
+  CHECK(told(serving(config(""), 65)));
+  CHECK_FALSE(told(serving(config(""), 64)));
+  CHECK_FALSE(
+      told(serving(config(R"(, "rope_scaling": {"rope_type": "linear", "factor": 2.0})"), 65)));
+  Request train = serving(config(""), 65);
+  train.recipe.mode = Mode::kTrain;
+  train.recipe.serve = train.serving = false;
+  CHECK_FALSE(told(train));
+  for (const auto& [more, most] :
+       {std::pair{"", 64}, {R"(, "rope_scaling": {"rope_type": "dynamic", "factor": 3.0})", 192}}) {
+    Request asked = serving(config(more), 1);
+    asked.dims.clear();
+    const auto found = largest_batch(asked, test::hwdb(), {.vary = "sequence"});
+    REQUIRE_MESSAGE(found, found.error().front().message);
+    CHECK(found->answer.safe == most);
+    CHECK(found->answer.searched_to == most);
+    CHECK(found->notes.diagnostics.back().message.starts_with(
+        fmt::format("the search ends before sequence {}", most + 1)));
+  }
 }
 
 }  // namespace plimsoll

@@ -8,7 +8,7 @@ folder=$here/../../build/oracle
 venv=${ORACLE_VENV:-$folder/venv}
 if [ ! -x "$venv/bin/python" ]; then
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet torch torchvision timm transformers onnx onnxscript
+  "$venv/bin/pip" install --quiet --require-hashes --requirement "$here/../../packaging/requirements/oracles.txt"
 fi
 export ORACLE_BUILD=$folder/shim
 [ -d "$ORACLE_BUILD" ] || PYTHON="$venv/bin/python" "$here/build_shim.sh" "$ORACLE_BUILD"

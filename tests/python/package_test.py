@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import pickle
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ import numpy as np
 import plimsoll
 from plimsoll._command import flags_of
 from plimsoll._flags import Flags
-from support import command
+from support import COMMAND, command
 
 
 def bytes_of(batch):
@@ -188,9 +189,32 @@ class Threads(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    @unittest.skipUnless(sys.platform == "linux", "ELF is Linux's")
+    def test_what_the_wheel_holds_is_bound_and_locked(self):
+        package = Path(plimsoll.__file__).parent
+        shipped = [*package.glob("*.so"), COMMAND]
+        self.assertEqual({path.name.partition(".")[0] for path in shipped}, {"_plimsoll", "_pretended_card", "plimsoll"})
+        for path in shipped:
+            with self.subTest(path.name):
+                self.assertEqual(hardening(path.read_bytes()), {"relro", "now"})
+
     def test_the_command_is_a_module(self):
         done = subprocess.run([sys.executable, "-m", "plimsoll", "--version"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (0, command("--version")[1]))
+
+
+def hardening(file):
+    """Of an ELF file of 64 bits: "relro", "now", and "exec" where its stack runs."""
+    found = set()
+    table, (size, count) = struct.unpack_from("<Q", file, 32)[0], struct.unpack_from("<HH", file, 54)
+    for at in range(table, table + size * count, size):
+        kind, flags, offset, _, _, length = struct.unpack_from("<IIQQQQ", file, at)
+        found |= {"relro"} if kind == 0x6474E552 else {"exec"} if kind == 0x6474E551 and flags & 1 else set()  # elf.h: PT_GNU_*
+        for entry in range(offset, offset + length, 16) if kind == 2 else ():  # PT_DYNAMIC
+            tag, value = struct.unpack_from("<QQ", file, entry)
+            if (tag, value & 8) == (30, 8) or (tag, value & 1) == (0x6FFFFFFB, 1):  # DF_BIND_NOW, DF_1_NOW
+                found.add("now")
+    return found
 
 
 ENDED = """

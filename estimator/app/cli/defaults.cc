@@ -25,6 +25,7 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr const char* kFile = "plimsoll.yaml";
+constexpr const char* kOtherFile = "plimsoll.yml";
 constexpr std::string_view kTrainerFlag = "trainer";
 
 bool may_have_default(const SettingRow& row) {
@@ -104,8 +105,18 @@ Result<void> check_value(const JsonMember& member) {
 }
 
 Result<JsonValue> read_file(const Limits& limits) {
+  // A link that leads nowhere is there: its user believes that it is read.
   std::error_code failed;
-  if (!std::filesystem::exists(kFile, failed)) return JsonValue{.data = JsonValue::Members()};
+  const auto is_there = [&](const char* path) {
+    return std::filesystem::exists(std::filesystem::symlink_status(path, failed));
+  };
+  if (!is_there(kFile)) {
+    if (is_there(kOtherFile))
+      report(
+          {warning("W516", fmt::format("{} has no effect: defaults are in {}", kOtherFile, kFile),
+                   {}, "rename it")});
+    return JsonValue{.data = JsonValue::Members()};
+  }
   const auto text = TRY(read_text(kFile, limits));
   auto value = read_yaml(text, kFile, limits);
   if (!value) return value;
@@ -140,8 +151,9 @@ Result<void> check_taken(const SettingRow& row, const std::string& value, const 
   for (Diagnostic& fault : faults) {
     if (entry) {
       fault.place = {kFile, entry->line, entry->column, {}};
-    } else if (fault.help.empty()) {
-      fault.help = fmt::format("{} is set in the environment", variable_of(row.name));
+    } else {
+      fault.help = fmt::format("{} is set in the environment{}{}", variable_of(row.name),
+                               fault.help.empty() ? "" : "; ", fault.help);
     }
   }
   return tl::make_unexpected(std::move(faults));

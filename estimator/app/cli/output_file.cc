@@ -30,18 +30,20 @@ Result<OutputFile> OutputFile::open(const std::string& path, bool force) {
   file.path_ = path;
   file.force_ = force;
   struct stat there {};
+  if (path == "-")
+    return file.failed("names no file: standard output has the answer; ./- is a file of that name");
   const bool found = ::lstat(path.c_str(), &there) == 0;
   if (found && S_ISLNK(there.st_mode))
     return file.failed("is a symbolic link, which is not followed; name the file itself");
   if (found && !force) return exists(path);
-  int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
+  int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // nobody may ever read a pipe
   if (!found || S_ISREG(there.st_mode)) {
     file.beside_ = fmt::format("{}.{}.part", path, ::getpid());
     flags |= O_CREAT | O_EXCL;
   }
   const std::string& opened = file.beside_.empty() ? path : file.beside_;
   file.descriptor_ = ::open(opened.c_str(), flags, 0666);
-  if (file.descriptor_ >= 0) return file;
+  if (file.descriptor_ >= 0 && ::fcntl(file.descriptor_, F_SETFL, O_WRONLY) == 0) return file;
   const int why = errno;
   file.beside_.clear();  // not ours to remove
   return file.failed(fmt::format("cannot be written: {}", std::strerror(why)));

@@ -42,7 +42,9 @@ Result<std::optional<JsonValue>> read_result(const std::string& path) {
   auto value = TRY(read_json(data, path));
   const JsonValue* const schema = value.find("schema");
   const bool is_estimate = schema && schema->string() && *schema->string() == "plimsoll.estimate";
-  return is_estimate ? std::optional<JsonValue>(std::move(value)) : std::nullopt;
+  if (!is_estimate) return std::nullopt;
+  TRY(check_answer_version(value, path));
+  return std::optional<JsonValue>(std::move(value));
 }
 
 Result<void> ask_again(const std::string& path, SharedFlags& flags) {

@@ -89,6 +89,14 @@ std::optional<int64_t> integer_at(const JsonValue& document, std::string_view pa
   return value ? value->integer() : std::nullopt;
 }
 
+// What other programs made of a figure is not as if it were not there.
+Result<void> check_kind(const JsonValue& document, std::string_view path) {
+  const JsonValue* value = at(document, path);
+  if (!value || value->is_null() || value->integer()) return {};
+  return error("E311", fmt::format("{} is a whole number, found {}", path, value->description()),
+               {{}, value->line, value->column, {}});
+}
+
 TableCell cell_of(int64_t value, Unit unit) {
   if (unit == Unit::kBytes) return bytes_cell(value);
   return unit == Unit::kTime ? time_cell(value) : count_cell(value);
@@ -211,6 +219,8 @@ Result<AnswerDifference> difference_of(const JsonValue& a, const JsonValue& b,
   AnswerDifference all;
   all.request = request_differences(a, b);
   for (const Figure& figure : compared_figures()) {
+    TRY(check_kind(a, figure.path));
+    TRY(check_kind(b, figure.path));
     const auto was = integer_at(a, figure.path), is = integer_at(b, figure.path);
     if (was && is && *was != *is) all.figures.push_back({figure.path, figure.title, *was, *is});
   }

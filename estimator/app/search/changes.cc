@@ -11,18 +11,10 @@
 namespace plimsoll {
 namespace {
 
-// A checkpoint's own, where nobody said otherwise: "bf16 precision" is assumed.
-const PrecisionRow& precision_of(const Request& request, const Estimate& today) {
-  const auto at = std::ranges::find(today.assumed, "precision", &Assumption::setting);
-  const PrecisionRow* const assumed =
-      at == today.assumed.end() ? nullptr : find_precision(at->text.substr(0, at->text.find(' ')));
-  return assumed ? *assumed : *request.recipe.precision;
-}
-
 // To 16 bits where the card computes in them.
 ChangeKind precisions(const Request& request, const Hwdb& hwdb, const Estimate& today) {
   const auto device = hwdb.device(request.devices.front());
-  const PrecisionRow& now = precision_of(request, today);
+  const PrecisionRow& now = *today.precision;
   if (!device || now.storage != DType::kFloat32 || now.autocast) return {};
   const char* const wanted = device->peak("bf16_tensor") ? "amp-bf16" : "amp-fp16";
   return {{setting("precision", wanted), "",

@@ -101,11 +101,12 @@ class Refusals {
     return BatchPoint{size, kNone, kNone, kNone};
   }
 
-  // A model that runs on paper alone: its tables of positions are shorter.
+  // A model that runs on paper alone: its tables of positions are shorter, or what engines serve.
   static Diagnostics beyond_positions(const CompiledModel& model) {
     Diagnostics found;
-    std::ranges::copy_if(model.warnings, std::back_inserter(found),
-                         [](const Diagnostic& d) { return d.code == kBeyondPositions; });
+    std::ranges::copy_if(model.warnings, std::back_inserter(found), [](const Diagnostic& d) {
+      return d.code == kBeyondPositions || d.code == kBeyondStated;
+    });
     return found;
   }
 
@@ -116,8 +117,11 @@ class Refusals {
     const bool ended = answer.points.empty() || answer.points.back().batch == answer.last_may_fit;
     if (!ended) return;
     answer.searched_to = answer.last_may_fit;
-    warnings.push_back(note("N524", fmt::format("the model cannot run with {} {}: {}", vary, least_,
-                                                why_.front().message)));
+    const bool runs = why_.front().code == kBeyondStated;
+    warnings.push_back(note(
+        "N524",
+        fmt::format("{} {} {}: {}", runs ? "the search ends before" : "the model cannot run with",
+                    vary, least_, why_.front().message)));
   }
 
  private:

@@ -88,6 +88,11 @@ void ParameterReader::take_object(const JsonMember& member, SweepParameter& para
   const JsonValue* step = object.optional("step");
   check_distribution(object, member);
   for (const char* of_distributions : {"mu", "sigma", "q"}) object.optional(of_distributions);
+  if (static_cast<int>(values != nullptr) + (value != nullptr) + (min || max || step) > 1)
+    return fail("E311",
+                fmt::format("{} has several of values, value, and min and max: give one of them",
+                            shortened(member.key, 60)),
+                member.value);
   const JsonValue* named = member.value.find("distribution");
   const bool drawn = named && named->string() && !among(*named->string(), kWholeDistributions);
   if (values) {

@@ -11,6 +11,7 @@
 #include "estimator/app/validate/gap.h"
 #include "estimator/app/validate/measured_request.h"
 #include "estimator/app/validate/quantities.h"
+#include "estimator/settings/setting_row.h"
 #include "estimator/time/collective.h"
 #include "graph/base/byte_source.h"
 #include "hwdb/measured/ignored_keys.h"
@@ -121,6 +122,19 @@ bool names_card(const MeasuredRun& r) {
   return !r.device.empty() && r.device != "unknown" && r.device != "host";
 }
 
+// A note that is called like a setting: with it the run is another one than the rest says.
+std::string_view setting_without_key(const MeasuredRun& r) {
+  const auto all = settings();
+  for (const JsonMember& note : r.notes) {
+    const bool known =
+        std::ranges::find(ignored_keys(), note.key, &IgnoredKey::name) != ignored_keys().end();
+    const bool is_setting = std::ranges::any_of(
+        all, [&](const SettingRow& row) { return underscored(row.name) == note.key; });
+    if (is_setting && !known && !note.value.is_null()) return note.key;
+  }
+  return {};
+}
+
 // Why a run is no measure of the model, whatever the model says; empty where it is one.
 std::string unusable(const MeasuredRun& r, bool of_card = true) {
   if (of_card && !names_card(r)) return "the record names no GPU";
@@ -134,8 +148,9 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
                              r.parallelism.find("data") != std::string::npos ||
                              r.parallelism == "nn.DataParallel";
   if (!data_parallel) return fmt::format("parallelism '{}' is not modelled", r.parallelism);
-  const std::string_view other = changing_key(r);
-  return other.empty() ? "" : fmt::format("key {} is not modelled", other);
+  const std::string_view other = changing_key(r), setting = setting_without_key(r);
+  if (!other.empty()) return fmt::format("key {} is not modelled", other);
+  return setting.empty() ? "" : fmt::format("key {} of records is not read", setting);
 }
 
 StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {

@@ -53,7 +53,8 @@ TEST_CASE("a loop over bags of rows, looked up before it, is one operator") {
   };
   const Proto empty = graph_of({{}, {}, {}, {untyped("nothing")}});
   // Where the list comes second, with the casts of an export that is not optimised.
-  const auto bags = [&](std::string_view reduce, bool list_first) {
+  // `folded`: the sizes are fixed, and the exporter writes the ones as an array.
+  const auto bags = [&](std::string_view reduce, bool list_first, bool folded = false) {
     std::vector<std::string> in{"n", "c", "list", "i"}, out{"c_out", "longer", "next"};
     if (!list_first) {
       std::swap(in[2], in[3]);
@@ -73,7 +74,7 @@ TEST_CASE("a loop over bags of rows, looked up before it, is one operator") {
     return model_of(
         {node("Gather", {"table", "x"}, {"rows"}), node("Expand", {"weight", "length"}, {"ones"}),
          node("CastLike", {"ones", "table"}, {"typed"}),
-         node("Unsqueeze", {list_first ? "ones" : "typed", "one"}, {"column"}),
+         node("Unsqueeze", {list_first ? "ones" : "typed", "one"}, {!folded ? "column" : "unused"}),
          node("Mul", {"rows", "column"}, {list_first ? "weighed" : "product"}),
          node("Cast", {list_first ? "rows" : "product"}, {list_first ? "unread" : "weighed"},
               {attribute("to", 1)}),
@@ -88,12 +89,14 @@ TEST_CASE("a loop over bags of rows, looked up before it, is one operator") {
         {scalar("zero", 0), scalar("ten", 10), scalar("two", 2), scalar("true", 1),
          tensor("end", 7, {1}).number(7, 10), tensor("one", 7, {1}).number(7, 1),
          tensor("length", 7, {1}).number(7, 10), tensor("weight", 1, {1}),
-         tensor("table", 1, {50, 8})});
+         tensor("table", 1, {50, 8}), tensor(!folded ? "spare" : "column", 1, {10, 1})});
   };
   for (const bool list_first : {true, false}) {
     const Graph graph = import(bags("ReduceMean", list_first));
     CHECK(nodes_text(graph).ends_with("EmbeddingBag(table,x,offsets)->bags Identity(bags)->y"));
     CHECK(graph.nodes[graph.nodes.size() - 2].attributes.string("mode", "") == "mean");
+    const std::string folded = nodes_text(import(bags("ReduceMean", list_first, true)));
+    CHECK(folded.ends_with("EmbeddingBag(table,x,offsets)->bags Identity(bags)->y"));
     // Any other loop is written out: its condition is known at each turn.
     const std::string products = nodes_text(import(bags("ReduceProd", list_first)));
     CHECK(products.find("EmbeddingBag") == std::string::npos);

@@ -53,6 +53,30 @@ TEST_CASE("validate: each measured quantity of a record gives a line, in the rec
   CHECK(*mebibytes[0].predicted * 1.048576 == doctest::Approx(*lines[2].predicted));
 }
 
+// What a record says of a setting under its own name is read, or the run is another one.
+TEST_CASE("validate: a setting that records do not read leaves the run out") {
+  const auto why = [](const std::string& more) {
+    return skipped(kRun + R"(, "nvidia_smi_mb": 600)" + more, "memory");
+  };
+  CHECK(why("").empty());
+  for (const char* key : {"dim", "shape", "context", "conv_algo", "clip_grad_norm", "loss_chunks",
+                          "workspace_limit", "train", "rank"}) {
+    CAPTURE(std::string(key));
+    const std::string wanted = fmt::format("key {} of records is not read", key);
+    CHECK(why(fmt::format(R"(, "{}": 2)", key)) == wanted);
+    CHECK(why(fmt::format(R"(, "{}": "2")", key)) == wanted);
+    CHECK(why(fmt::format(R"(, "{}": null)", key)).empty());
+  }
+  for (const char* key : {"dims", "lora", "paged", "memory_format"})
+    CHECK(why(fmt::format(R"(, "{}": "x")", key)) == fmt::format("key {} is not modelled", key));
+  // What says no more of the run, or the same in other words.
+  CHECK(why(R"(, "epochs": 90, "use_reentrant": true, "image": 224, "machine": "a box")").empty());
+  CHECK(why(R"(, "lora": false, "memory_format": "contiguous_format")").empty());
+  const auto two = answer(kRun + R"(, "nvidia_smi_mb": 600, "gpus": 2)", "memory");
+  const auto same = answer(kRun + R"(, "nvidia_smi_mb": 600, "n_gpus": 2)", "memory");
+  CHECK(two[0].predicted == same[0].predicted);
+}
+
 TEST_CASE("validate: what is not predicted says why") {
   CHECK(skipped(R"("device": "unknown", "model": "resnet50", "batch": 1, "total_ms": 1)",
                 "model") == "the record names no GPU");
