@@ -47,7 +47,7 @@ void describe_costs(FileFigures& figures, Dispatch& row) {
                         may_be_absent("instead of per_step where there is no backward pass"));
   figures.part<Seconds>("per_array", row.per_array, kLaunch, {.meaning = "of one parameter array"});
   figures.part<Seconds>("per_replica", row.per_replica, kLaunch,
-                        may_be_absent("of one parameter array and further GPU of one process"));
+                        may_be_absent("of one array, module or gradient and GPU of one process"));
   figures.part<BytesPerSecond>(
       "input_path", row.input_path, kCopy,
       may_be_absent("of a batch on its way to the device, where slower than the copy"));

@@ -57,7 +57,7 @@ struct Dispatch {
   // The way of a batch to the device where it is slower than the copy: loaders, copies on the host;
   // 0: the host's pageable_copy or pinned_copy.
   BytesPerSecond input_path;
-  Seconds per_replica;  // per array of the model and GPU, where one process feeds several
+  Seconds per_replica;  // per array and module and GPU, where one process feeds several
   double gpu_factor = 1;
   std::optional<Loader> loader;  // nothing: not known
   // Of the reference machine, Skylake-SP at 3.7 GHz: another takes this over its single_thread.

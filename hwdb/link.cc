@@ -43,6 +43,9 @@ void describe(Fields& f, LinkFile& file) {
   figures.quantity<BytesPerSecond>(
       "rate", link.rate, kRate,
       {.meaning = "nominal, one direction: of a GPU's slot, of all its NVLinks, of a port"});
+  figures.quantity<BytesPerSecond>(
+      "one_way", link.one_way, kRate,
+      may_be_absent("reached where all bytes go the same way; as bus_bandwidth where not given"));
   figures("channels", link.channels, {.low = 1, .high = 64},
           {.meaning = "that NCCL opens between GPUs joined by it"});
   f.list("points", link.points, [&](LinkPoint& point) { describe_point(f, figures, point); },

@@ -1,6 +1,7 @@
 // Link: how GPUs, or machines, are joined, from one file hwdb/links/ID.json.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct Link {
   std::string name;
   std::string kind;     // "pcie", "nvlink", "network"
   BytesPerSecond rate;  // nominal, one direction: of a GPU's slot, of all its NVLinks, of a port
+  // Reached where all bytes go the same way; nothing: as in an all-reduce, which sends both ways.
+  std::optional<BytesPerSecond> one_way;
   bool port_of_gpu = false;       // of a network: each GPU has one, else all of a machine share it
   int64_t channels = 0;           // that NCCL opens between GPUs joined by it
   std::vector<LinkPoint> points;  // ascending in gpus, at least one

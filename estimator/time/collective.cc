@@ -22,7 +22,9 @@ double collective_seconds(CollectiveKind kind, double bytes, int64_t devices,
                           const LinkRates& link) {
   if (devices <= 1 || link.bandwidth <= 0) return 0;
   const double hops = kind == CollectiveKind::kAllReduce ? link.latency : link.latency / 2;
-  return hops + share_of_link(kind, static_cast<double>(devices)) * bytes / link.bandwidth;
+  const bool one_way = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+  const double rate = one_way ? link.in_one_direction() : link.bandwidth;
+  return hops + share_of_link(kind, static_cast<double>(devices)) * bytes / rate;
 }
 
 }  // namespace plimsoll

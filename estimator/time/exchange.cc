@@ -55,7 +55,7 @@ double ring_in_16_bits(double bytes, double n, const ExchangeRates& r) {
 // torch/nn/parallel/data_parallel.py: a step sends parameters from the first GPU to all others and
 // gathers their gradients there, each time once around (torch/csrc/cuda/comm.cpp: by NCCL).
 double replicated(double bytes, double /*n*/, const ExchangeRates& r) {
-  return at_rate(2 * bytes, r.link.bandwidth);
+  return at_rate(2 * bytes, r.link.in_one_direction());
 }
 
 // Microsoft/CNTK, Source/Math/MatrixQuantizerGPU.cu: gradient and residual are read, the residual

@@ -19,7 +19,7 @@
 //   split-layers            ring, of what layers other than fully connected ones have; those are
 //   split over the devices, whose collectives are events of the step
 //   data-parallel           2 b / B: parameters out, gradients back, by one process, which issues
-//   the work of all devices
+//   the work of all devices; B in one direction
 #pragma once
 
 #include <array>

@@ -80,7 +80,9 @@ constexpr double kMostMultiprocessors = .5;
 
 LinkRates link_rates(const Link& link, int64_t members) {
   const LinkPoint& point = link.point(members);
-  return {.bandwidth = point.bus_bandwidth.value, .latency = point.latency.value};
+  return {.bandwidth = point.bus_bandwidth.value,
+          .latency = point.latency.value,
+          .one_way = link.one_way ? link.one_way->value : 0};
 }
 
 // As one of the group's devices sees it: of its bytes each of the group in a machine sends a part,
@@ -109,12 +111,19 @@ void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& inp
   input.axes = exchange_by_axis(platform, mesh);
 }
 
-// torch/nn/modules/batchnorm.py: a counter beside the two statistics, which no file has.
-int64_t replicated_arrays(const Step& step) {
-  const auto count = [&](Role role) {
-    return std::ranges::count(step.buffers, role, &Buffer::role);
-  };
-  return count(Role::kParameter) + count(Role::kBuffer) * 3 / 2;
+// torch/nn/parallel/replicate.py: before each forward pass Python copies every module, of which
+// each operator stands for one, and sets the copies of its arrays, one by one for each device; a
+// gradient is flattened with others, added to those of the other devices and split again
+// (torch/nn/parallel/_functions.py, Broadcast, ReduceAddCoalesced).
+int64_t replicated(const Step& step) {
+  const auto arrays = std::ranges::count_if(step.buffers, [](const Buffer& b) {
+    return b.role == Role::kParameter || b.role == Role::kBuffer;
+  });
+  const auto modules = std::ranges::count_if(step.events, [](const Event& e) {
+    return e.kind == Event::Kind::kLaunch && e.phase == Phase::kForward && e.dispatched;
+  });
+  constexpr int64_t kOfGradient = 2;
+  return arrays + modules + kOfGradient * step.parameter_arrays;
 }
 
 // A card that lowers its clock may not, or may do so twice as much.
@@ -263,7 +272,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
     of_step.replay = replay_of(model.recipe, platform.cuda, of_step.launch);
   }
   input.parameter_arrays = model.step.parameter_arrays;
-  input.replicated_arrays = replicated_arrays(model.step);
+  input.replicated = replicated(model.step) * batches_per_step(model.recipe);
   input.pipeline = {.stages = model.recipe.parallel.mesh.extent(Axis::kStage),
                     .micro_batches = passes_of(model),
                     .chunks = model.recipe.parallel.chunks};

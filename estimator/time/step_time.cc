@@ -19,11 +19,6 @@ constexpr double kCommonError = .35;
 // 32, where one takes over from the other (tests/accuracy/hosts.py).
 constexpr double kSmooth = 2.5;
 
-// Threads that dispatch forward passes wait for each other's interpreter lock, so that all passes
-// go one after the other, each so much longer than alone: ryujaehun/pytorch-gpu-benchmark, half of
-// torchvision's networks on 2 to 4 TITAN RTX, RTX 2080 Ti and A100.
-constexpr double kThreads = 1.2;
-
 double device_or_host(double gpu, double host) {
   const double larger = std::max(gpu, host), smaller = std::min(gpu, host);
   if (smaller <= 0) return larger;
@@ -101,18 +96,21 @@ void set_range(const KernelSpread& kernels, std::span<const double> work,
   step.high = step.seconds * std::exp(std::hypot(std::hypot(own, files), again(1), right));
 }
 
-// torch/nn/parallel/data_parallel.py: one process brings a batch for each device, makes a replica
-// of the model on each, array by array, and calls them by a thread each, which share the
-// interpreter; backward passes are C++'s, a thread each that shares nothing. `forward`: seconds of
+// torch/nn/parallel/data_parallel.py: one process brings the batches of all devices to the first,
+// which scatters them, makes a replica of the model on each, object by object, and calls them by a
+// thread each, which share the interpreter's lock, so that forward passes are dispatched one after
+// the other; backward passes are C++'s, a thread each that shares nothing. `forward`: seconds of
 // dispatching one forward pass.
 void feed_devices(const StepTimeInput& input, double forward, StepTime& step) {
   const auto devices = static_cast<double>(input.devices);
   const double after = step.host - forward;
   const double device = step.phase[static_cast<size_t>(StepPhase::kForward)];
-  step.parts = {StepPart{device, devices * kThreads * forward}, {step.gpu - device, after}};
+  step.parts = {StepPart{device, devices * forward}, {step.gpu - device, after}};
   step.host = step.parts[0].host + after;
-  step.fixed += devices * static_cast<double>(input.replicated_arrays) * input.habits.per_replica;
+  step.fixed += devices * static_cast<double>(input.replicated) * input.habits.per_replica;
+  const double link = input.axes[static_cast<size_t>(Axis::kData)].rates.link.in_one_direction();
   step.input_copy *= devices;
+  if (link > 0) step.input_copy += (devices - 1) * static_cast<double>(input.input_bytes) / link;
 }
 
 // Of one kernel, seconds of the host.

@@ -65,7 +65,7 @@ struct StepHabits {
   // That copy runs while parameters are updated array by array: what is longer counts.
   bool copies_beside_update = false;
   double gpu_factor = 1;   // in-situ kernels against those timed alone
-  double per_replica = 0;  // of an array made on a device by one process that feeds several
+  double per_replica = 0;  // of an object made on a device by one process that feeds several
   std::optional<GraphReplay> replay;  // nothing: every kernel is dispatched
   LoaderHabits loader;
 };
@@ -82,9 +82,10 @@ struct StepRange {
 struct StepTimeInput {
   std::vector<CountedKernel> kernels;
   int64_t parameter_arrays = 0;
-  int64_t replicated_arrays = 0;  // parameters and what norms keep beside them
-  int64_t input_bytes = 0;        // copied to the device in every step
-  double samples = 0;             // of a batch, of all passes of a step
+  // What one process that feeds several devices makes anew on each: arrays, modules, gradients.
+  int64_t replicated = 0;
+  int64_t input_bytes = 0;  // copied to the device in every step
+  double samples = 0;       // of a batch, of all passes of a step
   StepHabits habits;
   StepRange errors;
   int64_t devices = 1;

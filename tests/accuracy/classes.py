@@ -183,7 +183,7 @@ SHOWN = {
 
 
 # What was read from fresh tables: from which PyTorch on a host's row holds, and what a replica costs nn.DataParallel.
-READ_FROM_FRESH = {"steps3-pgb": ["hosts"], "steps3-pgb-scaling": ["hosts", "replicas"]}
+READ_FROM_FRESH = {"steps3-pgb": ["hosts"], "steps3-pgb-scaling": ["hosts", "replicas", "links"]}
 
 
 def saw(l):

@@ -255,6 +255,21 @@ TEST_CASE("one process for all GPUs is asked for as an exchange, of PyTorch and 
   CHECK(refused(other) == "E116");
 }
 
+TEST_CASE("one process for all GPUs makes arrays and modules on each, and adds gradients of each") {
+  const auto objects = [](Mode mode) {
+    Request request = test::request("builtin:resnet18", "a100", 8);
+    request.recipe.mode = mode;
+    request.gpu_count = 4;
+    const Estimate each = answer(request);
+    request.exchange = "data-parallel";
+    constexpr int64_t kEachNs = 11'000;  // hosts/generic.json; an A100's is the reference machine
+    return (answer(request).time.framework_ns - each.time.framework_ns) / (4 * kEachNs);
+  };
+  // 62 parameters, two statistics and a counter of 20 norms, 68 operators.
+  CHECK(objects(Mode::kInference) == 62 + 60 + 68);
+  CHECK(objects(Mode::kTrain) == 62 + 60 + 68 + 2 * 62);
+}
+
 TEST_CASE("a step that its host decides is less certain on a machine of which nothing is known") {
   const auto width = [](const char* host, int64_t batch) {
     Request asked = test::request("builtin:squeezenet1_0", "gtx-1080", batch);

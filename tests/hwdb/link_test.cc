@@ -23,8 +23,10 @@ TEST_CASE("link: nothing is faster than its nominal rate, and latency grows with
     CAPTURE(id);
     const Link link = hwdb.link(id).value();
     Seconds latency;
+    if (link.one_way) CHECK(*link.one_way <= link.rate);
     for (const LinkPoint& point : link.points) {
       CHECK(point.bus_bandwidth <= link.rate);
+      if (link.one_way) CHECK(point.bus_bandwidth <= *link.one_way);
       CHECK(point.latency >= latency);
       latency = point.latency;
     }

@@ -214,6 +214,12 @@ TEST_CASE("exchange: what goes one way crosses each link once") {
                                              {.awaited = true}};
   CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {},
                          alike({.per_node = 4}, slow())) == doctest::Approx(100));
+  ExchangeRates both_ways = slow();
+  both_ways.link.one_way = 2 * both_ways.link.bandwidth;
+  CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {},
+                         alike({.per_node = 4}, both_ways)) == doctest::Approx(50));
+  CHECK(exchange_seconds(*find_exchange_scheme("ring"), 1000, {.per_node = 4}, both_ways) ==
+        exchange_seconds(*find_exchange_scheme("ring"), 1000, {.per_node = 4}, slow()));
 }
 
 }  // namespace plimsoll
