@@ -25,6 +25,7 @@ class Program {
     for (const int64_t bytes : input_.resident) born(bytes, 0);
     for (int step = 0; step < input_.steps; ++step) {
       load(step);
+      if (step == 0) pass_at_first();
       for (const StepEvent& event : input_.step) {
         // In step 0 nothing lives on from a step before.
         const bool frees = event.kind == StepKind::kFree;
@@ -121,6 +122,11 @@ class Program {
   void scratch(int64_t bytes, int64_t least, uint16_t stream) {
     if (bytes == 0) return;
     dies(born(bytes, stream, least));
+  }
+
+  void pass_at_first() {
+    for (const StepEvent& event : input_.at_first)
+      scratch(event.bytes, AllocatorEvent::kRequired, event.stream);
   }
 
   void update(int step) {

@@ -40,6 +40,8 @@ struct ReplayInput {
   std::vector<int64_t> resident;  // parameters and buffers, in the order of their creation
   std::vector<int64_t> inputs;    // of one step, targets included
   std::vector<StepEvent> step;    // one steady step; tensor ids dense from 0
+  // Before the first step, each freed at once: bytes and stream of allocations, no ids.
+  std::vector<StepEvent> at_first{};
   std::vector<WorkspaceUse> workspaces;
   bool timing_empties_cache = true;  // as PyTorch does when it has timed a problem (Conv_v8.cpp)
   std::vector<int64_t> kept;

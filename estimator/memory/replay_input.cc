@@ -92,6 +92,9 @@ class Writer {
     place_buffers();
     if (recorded_) carry_over();
     place_workspaces();
+    for (size_t i = 0; i < step_.at_first.size(); ++i)
+      input_.at_first.push_back(
+          {.stream = number_of(step_.at_first[i].stream), .bytes = bound_.at_first_bytes[i]});
     input_.kept = allocator_.library_buffers;
     input_.step.reserve(step_.events.size());
     for (const Event& event : step_.events) add(event);

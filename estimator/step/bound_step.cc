@@ -23,6 +23,9 @@ BoundStep bound_by(const Step& step, const At& at) {
   bound.collective_bytes.resize(step.collectives.size());
   for (size_t i = 0; i < step.collectives.size(); ++i)
     at(bound.collective_bytes[i], step.collectives[i].bytes);
+  bound.at_first_bytes.resize(step.at_first.size());
+  for (size_t i = 0; i < step.at_first.size(); ++i)
+    at(bound.at_first_bytes[i], step.at_first[i].bytes);
   return bound;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "graph/eager/autocast.h"
 #include "graph/eager/composed.h"
 #include "graph/eager/ops.h"
@@ -27,7 +29,9 @@ LayoutRef layout_of_result(Machine& m, const std::string& op, const Value& x) {
 }
 
 // A norm with a mean and a reciprocal deviation per row, kept with the input; backward makes the
-// input's gradient and, where wanted, those of scale and bias.
+// gradients that are wanted (layer_norm_backward_cuda() in
+// aten/src/ATen/native/cuda/layer_norm_kernel.cu, by a mask), batch norm's of its input in any case
+// (aten/src/ATen/native/cudnn/BatchNorm.cpp).
 Value normalize(Machine& m, const std::string& op, const Value& x, const Value& scale,
                 const Value& bias, const Shape& statistics, const Dim& groups,
                 std::string_view rule) {
@@ -44,13 +48,15 @@ Value normalize(Machine& m, const std::string& op, const Value& x, const Value& 
            [op, groups](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(3);
              const Value& input = n.saved(0);
-             out[0] = mm.allocate(layout_of_result(mm, op, input));
+             if (op == "batch_norm" || n.needs(0))
+               out[0] = mm.allocate(layout_of_result(mm, op, input));
              for (size_t i = 1; i < 3; ++i) {
                if (n.needs(i))
                  out[i] = mm.allocate(n.edges[i].input->dtype, n.edges[i].input->sizes);
              }
-             mm.launch_rows(KernelClass::kNorm, op, input.count() * Dim(12), {&g[0], &input},
-                            {&out[0]}, groups);
+             mm.launch_tensors(KernelClass::kNorm, op, input.count() * Dim(12), {&g[0], &input},
+                               {&*std::ranges::find_if(out, &Value::defined)},
+                               RowsProblem<Dim>{groups, floor_div(input.count(), groups)});
              return out;
            });
   return y;
@@ -167,10 +173,11 @@ Value fused_rms_norm(Machine& m, const Value& given, const Value& scale, size_t 
            [groups](Machine& mm, const Gradients& g, const GradNode& n) {
              Gradients out(2);
              const Value& input = n.saved(0);
-             out[0] = mm.allocate(input.dtype(), input.sizes());
+             if (n.needs(0)) out[0] = mm.allocate(input.dtype(), input.sizes());
              if (n.needs(1)) out[1] = mm.allocate(n.edges[1].input->dtype, n.edges[1].input->sizes);
-             mm.launch_rows(KernelClass::kNorm, "rms_norm", input.count() * Dim(8), {&g[0], &input},
-                            {&out[0]}, groups);
+             mm.launch_tensors(KernelClass::kNorm, "rms_norm", input.count() * Dim(8),
+                               {&g[0], &input}, {&*std::ranges::find_if(out, &Value::defined)},
+                               RowsProblem<Dim>{groups, floor_div(input.count(), groups)});
              return out;
            });
   return y;

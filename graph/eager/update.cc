@@ -14,6 +14,7 @@
 #include "graph/eager/composed.h"
 #include "graph/eager/masters.h"
 #include "graph/eager/ops.h"
+#include "graph/ir/list_launches.h"
 #include "graph/ir/optimizer.h"
 
 namespace plimsoll::eager {
@@ -103,40 +104,17 @@ Portion whole_of(const Group& group, const UpdatePass& pass) {
   return all;
 }
 
-// One of so many equal parts; the first also takes what is left over.
-Portion share_of(const Portion& all, int64_t parts, bool first) {
-  const auto share = [&](const Dim& whole) {
-    const Dim each = floor_div(whole, parts);
-    return first ? whole - each * Dim(parts - 1) : each;
-  };
-  return parts == 1 ? all : Portion{share(all.count), share(all.bytes), share(all.states)};
+// Of one of so many launches.
+Portion share_of(const Portion& all, int64_t launches, bool first) {
+  const auto share = [&](const Dim& whole) { return share_of_launch(whole, launches, first); };
+  return {share(all.count), share(all.bytes), share(all.states)};
 }
 
-// How often a kernel over lists is launched (aten/src/ATen/native/cuda/MultiTensorApply.cuh): a
-// launch takes so many tensors, by lists, and so many chunks of them. A tensor whose size is a
-// symbol's counts as one chunk.
 int64_t launches_of(const Group& group, const UpdatePass& pass) {
-  static constexpr std::array<int64_t, 5> kTensors = {110, 64, 48, 36, 30};
-  static constexpr std::array<int64_t, 5> kTensorsOfScalars = {96, 64, 48, 36, 30};
-  static constexpr int64_t kBlocks = 320, kChunk = 65536;
-  const auto lists = static_cast<size_t>(pass.lists - 1);
-  const int64_t most = pass.scalars ? kTensorsOfScalars[lists] : kTensors[lists];
-  int64_t launches = 0, tensors = 0, blocks = 0;
-  for (const TensorType& parameter : group.parameters) {
-    const Dim count = elements(pass.over ? pass.over(parameter).shape : parameter.shape);
-    int64_t chunks = (count.constant().value_or(1) + kChunk - 1) / kChunk;
-    ++tensors;
-    while (chunks > 0) {
-      const int64_t here = std::min(chunks, kBlocks - blocks);
-      chunks -= here;
-      blocks += here;
-      if (blocks < kBlocks && (chunks > 0 || tensors < most)) continue;
-      ++launches;
-      blocks = 0;
-      tensors = chunks > 0 ? 1 : 0;
-    }
-  }
-  return launches + (blocks > 0 ? 1 : 0);
+  std::vector<Dim> counts;
+  for (const TensorType& parameter : group.parameters)
+    counts.push_back(elements(pass.over ? pass.over(parameter).shape : parameter.shape));
+  return list_launches(counts, static_cast<size_t>(pass.lists), pass.scalars);
 }
 
 // Runs an optimizer's passes.

@@ -102,6 +102,12 @@ struct Repeat {
   int64_t times = 1;
 };
 
+// Memory that is taken and given back at once.
+struct Passing {
+  Dim bytes;
+  Stream stream = Stream::kCompute;
+};
+
 // What a compiler made of the launches of all but the update.
 struct Fusion {
   int64_t eager_launches = 0, launches = 0;
@@ -116,6 +122,9 @@ struct Step {
   std::vector<Event> events;
   std::vector<Repeat> repeats;  // of events, in their order, apart from each other
   std::vector<Saved> saved;     // one entry per distinct kept storage, first keeper first
+  // Before the first kernel of the first of all steps, in this order: FSDP1 takes each unit's whole
+  // weights so (init_flat_param_attributes() in torch/distributed/fsdp/_flat_param.py, 2.9).
+  std::vector<Passing> at_first{};
   std::vector<Guard> guards;
   // Index in `events` where the loss has been computed and backward begins.
   size_t end_of_forward = 0;

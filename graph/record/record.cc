@@ -9,8 +9,10 @@
 #include "graph/base/try.h"
 #include "graph/json/object.h"
 #include "graph/json/reader.h"
+#include "graph/record/recorded_lists.h"
 #include "graph/record/recorded_names.h"
 #include "graph/record/recorded_operators.h"
+#include "graph/record/recorded_rows.h"
 #include "graph/record/recorded_sizes.h"
 #include "graph/record/recorded_streams.h"
 #include "graph/record/recorded_world.h"
@@ -18,12 +20,13 @@
 namespace plimsoll {
 namespace {
 
-// From 2 on a record may be of one of several ranks, from 3 on say its settings, from 4 on send.
-constexpr int64_t kVersion = 4;
+// From 2 on a record may be of one of several ranks, from 3 on say its settings, from 4 on send,
+// from 5 on say what the first step takes before its first kernel.
+constexpr int64_t kVersion = 5;
 
-class Reader {
+class Reader : RecordedRows {
  public:
-  Reader(JsonObject& file, const Limits& limits) : file_(file), limits_(limits) {}
+  Reader(JsonObject& file, const Limits& limits) : RecordedRows(file), limits_(limits) {}
 
   Record read(int64_t version) {
     head();
@@ -33,6 +36,7 @@ class Reader {
     nodes();
     calls();
     storages();
+    if (version >= 5) at_first();
     events();
     saved();
     return std::move(record_);
@@ -218,10 +222,7 @@ class Reader {
         buffer.bytes = sizes_->at(file_, (*parts)[0]);
         buffer.role = named((*parts)[1], "storages", kRecordedRoles).value_or(Role::kTemporary);
         buffer.resident = file_.boolean_in((*parts)[2], "storages").value_or(false);
-        const int64_t number = file_.integer_in((*parts)[3], "storages", {.low = 0}).value_or(0);
-        const std::optional<Stream> stream = streams_.at(number);
-        if (!stream) file_.fail("E281", "storages are of more streams than a card has", value);
-        buffer.stream = stream.value_or(Stream::kCompute);
+        buffer.stream = stream_at((*parts)[3], "storages");
       }
       becomes_gradient_.push_back(buffer.role == Role::kGradient && !buffer.resident);
       if (becomes_gradient_.back()) buffer.role = Role::kTemporary;
@@ -230,6 +231,15 @@ class Reader {
     for (const JsonValue& value : late_) {
       if (const auto at = index(value, "late", record_.step.buffers.size()))
         record_.step.buffers[*at].late = true;
+    }
+  }
+
+  // [bytes, stream] each.
+  void at_first() {
+    for (const JsonValue& value : file_.required_list("at_first")) {
+      if (const JsonValue::List* const parts = row(value, "at_first", 2))
+        record_.step.at_first.push_back({.bytes = sizes_->at(file_, (*parts)[0]),
+                                         .stream = stream_at((*parts)[1], "at_first")});
     }
   }
 
@@ -307,13 +317,22 @@ class Reader {
     auto& ids = launches_[call * kRecordedPhases.size() + static_cast<size_t>(phase)];
     if (!ids) {
       ids.emplace();
-      for (Kernel& kernel : kernels_of(calls_[call], phase, use_)) {
-        ids->push_back(record_.step.kernels.size());
-        record_.step.kernels.push_back(std::move(kernel));
+      const int64_t launches = launches_of(calls_[call]);
+      for (const Kernel& kernel : kernels_of(calls_[call], phase, use_)) {
+        const auto add = [&](Kernel part, int64_t times) {
+          ids->insert(ids->end(), static_cast<size_t>(times), record_.step.kernels.size());
+          record_.step.kernels.push_back(std::move(part));
+        };
+        add(launches == 1 ? kernel : share_of(kernel, launches, true), 1);
+        if (launches > 1) add(share_of(kernel, launches, false), launches - 1);
       }
     }
-    // Each is dispatched: so the host's rate was learned (graph/eager).
-    for (const size_t id : *ids) write(Event::Kind::kLaunch, phase, id, node);
+    // Each is dispatched, so the host's rate was learned (graph/eager), but those of one list.
+    const bool lists = launches_of(calls_[call]) > 1;
+    for (size_t i = 0; i < ids->size(); ++i) {
+      write(Event::Kind::kLaunch, phase, (*ids)[i], node);
+      if (lists && i > 0) record_.step.events.back().dispatched = false;
+    }
   }
 
   void saved() {
@@ -336,31 +355,12 @@ class Reader {
     return at < 0 ? kNoNode : static_cast<NodeId>(at);
   }
 
-  const JsonValue::List* row(const JsonValue& value, std::string_view key, size_t parts) {
-    const JsonValue::List* const list = file_.list_in(value, key);
-    if (list == nullptr || list->size() == parts) return list;
-    file_.fail("E281", fmt::format("{} have {} parts each", key, parts), value);
-    return nullptr;
-  }
-
-  std::optional<size_t> index(const JsonValue& value, std::string_view key, size_t count) {
-    const auto at = file_.integer_in(value, key, {.low = 0});
-    if (!at) return std::nullopt;
-    if (static_cast<size_t>(*at) < count) return static_cast<size_t>(*at);
-    file_.fail("E281", fmt::format("{} name number {}, of {}", key, *at, count), value);
-    return std::nullopt;
-  }
-
-  template <class T, size_t N>
-  std::optional<T> named(const JsonValue& value, std::string_view key,
-                         const std::array<std::pair<std::string_view, T>, N>& names) {
-    const auto text = file_.text_in(value, key);
-    if (!text) return std::nullopt;
-    for (const auto& [name, meaning] : names) {
-      if (name == *text) return meaning;
-    }
-    file_.fail("E281", fmt::format("{} know no such name", key), value);
-    return std::nullopt;
+  Stream stream_at(const JsonValue& value, std::string_view key) {
+    const int64_t number = file_.integer_in(value, key, {.low = 0}).value_or(0);
+    const std::optional<Stream> stream = streams_.at(number);
+    if (!stream)
+      file_.fail("E281", fmt::format("{} are of more streams than a card has", key), value);
+    return stream.value_or(Stream::kCompute);
   }
 
   // A collective of the file: where it is in the step, along each axis of its group.
@@ -369,7 +369,6 @@ class Reader {
     bool begun = false, awaited = false;
   };
 
-  JsonObject& file_;
   const Limits& limits_;
   Record record_;
   std::vector<Exchange> collectives_;

@@ -209,7 +209,9 @@ def _casts(dtype: Any) -> Iterator[None]:
 def _optimizer(parameters: Sequence[torch.nn.Parameter], name: str, decays: bool) -> torch.optim.Optimizer:
     name, _, form = name.partition("-")
     kind, options = _OPTIMIZERS[name]
-    options = {**options, "weight_decay": _DECAY if decays else 0.0}
+    options = dict(options)
+    if decays:  # AdamW does in any case
+        options["weight_decay"] = _DECAY
     if form == "fused":
         options["fused"] = True
     elif name != "adafactor":

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Dims = Mapping[int, str]
 # Versions from which on these are there, and rounded sizes with settings; 1 where none is: older commands read it.
-RANKS, SETTINGS, SENDS = 2, 3, 4
+RANKS, SETTINGS, SENDS, AT_FIRST = 2, 3, 4, 5
 
 
 class StepModel:
@@ -210,8 +210,10 @@ class Recorder:
         version = RANKS if self.world else 1
         rounded = any(isinstance(row[0], list) for row in sizes.table)
         sends = any(kind == "i" and what[1] in ("send", "receive") for kind, what, *_ in one["events"])
-        if self.settings is not None or rounded or sends:
+        if self.settings is not None or rounded or sends or one["at_first"]:
             world["settings"], version = dict(self.settings or {}), SENDS if sends else SETTINGS
+        if one["at_first"]:
+            world["at_first"], version = one["at_first"], AT_FIRST
         return {"schema": "plimsoll.record", "version": version, **world, "torch": torch.__version__, "capability": list(self.capability),
                 "tf32": self._tf32(),
                 "symbols": dict(base), "multiples": dict(multiples or {}), "fixed": fixed or None, **_interned(one), "sizes": sizes.table}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -163,6 +164,24 @@ def module_names(everything: list[Any]) -> dict[int, str]:
     return names
 
 
+def as_moved(modules: list[Any]) -> list[Any]:
+    """In the order in which Module.to() moves them: children first (Module._apply in torch/nn/modules/module.py)."""
+    order: dict[int, Any] = {}
+    begun: set[int] = set()
+
+    def move(module: Any) -> None:
+        if id(module) not in begun:
+            begun.add(id(module))
+            for child in module.children():
+                move(child)
+            order[id(module)] = module
+
+    inner = {id(child) for module in modules for child in module.children()}
+    for module in sorted(modules, key=lambda module: id(module) in inner):  # whole networks before what they hold
+        move(module)
+    return list(order.values())
+
+
 class Recording:
     """The steady step of a program, and what each storage is to it."""
 
@@ -171,6 +190,7 @@ class Recording:
         self.trace, self.storages = trace, trace.storages
         self.args, self.kwargs = inputs
         self.gradients: set[int] = set()
+        self.begins: list[int] = []  # of each step, in the events
         self.modules, self.optimizers, self.names = everything.modules, everything.optimizers, names
         self.kept = Kept(trace)
         register_optimizer_step_pre_hook(self._update_begins)
@@ -178,7 +198,7 @@ class Recording:
 
     def adopt(self) -> None:
         """All that is there before the first step, in the order in which programs make it."""
-        for module in self.modules:
+        for module in as_moved(self.modules):
             self.storages.numbers([*module._parameters.values(), *module._buffers.values()])
         self.storages.numbers(tree_leaves((self.args, self.kwargs)))
         for optimizer in self.optimizers:
@@ -200,9 +220,10 @@ class Recording:
     def run(self, step: Callable[..., Any], last: bool) -> None:
         trace, storages = self.trace, self.storages
         trace.begin_pass()
+        self.begins.append(len(storages.events))
         if last:
             self.before = storages.living()
-            self.begin = len(storages.events)
+            self.begin = self.begins[-1]
             if trace.collectives is not None:
                 trace.collectives.begin_step()
             trace.sums.clear()
@@ -244,7 +265,18 @@ class Recording:
             "events": [(kind, order[what] if kind in "+-" else what, phase, node) for kind, what, phase, node in events],
             "saved": [(order[number], node) for number, node in saved], "end_of_forward": end_of_forward,
             "parameters": self._parameters(), "inputs": self._inputs(), "groups": [] if self.trace.collectives is None else self.trace.collectives.rows(),
+            "at_first": self._at_first(),
             "late": sorted({order[owner(number)] for number in self.storages.late if owner(number) in order})}
+
+    def _at_first(self) -> list[tuple[int, int]]:
+        """(bytes, stream) of what the first step alone takes and gives back at once before its first kernel."""
+        def passing(begin: int) -> list[tuple[int, int]]:
+            head = list(itertools.takewhile(lambda event: event[0] != "!", self.storages.events[begin:]))
+            return [(self.storages.bytes[what], self.storages.streams[what]) for (kind, what, *_), (ends, other, *_) in zip(head, head[1:])
+                    if kind == "+" and ends == "-" and what == other]
+
+        later = passing(self.begin)
+        return [one for one in passing(self.begins[0]) if one not in later]
 
     def _name(self) -> str:
         roots = [type(module).__name__ for module in self.modules if self.names.get(id(module)) in ("", type(module).__name__)]

@@ -50,7 +50,7 @@ def figures_of(make, batch):
         trace = StepTrace()
         marks = Marks(trace, work.model)
         with trace:
-            trace.numbers([*work.model.parameters(), *work.model.buffers(), *work.inputs.values()])
+            trace.numbers([*as_moved(work.model), *work.inputs.values()])
             step = program(*modules)
             step(*inputs)
             step(*inputs)
@@ -67,6 +67,13 @@ def figures_of(make, batch):
         assert sum(size for _, _, size in stays) == before
         kept, phases, _ = added_in_place(events, [(0, "start")], sums)
         return {"batch": batch, **marks.figures(), "peak": peak(kept, phases)[0], "allocated": caching_allocator.replay(kept)["allocated"]}
+
+
+def as_moved(module):
+    """Parameters and buffers as Module.to() moves them: of children first."""
+    for child in module.children():
+        yield from as_moved(child)
+    yield from (t for t in (*module._parameters.values(), *module._buffers.values()) if t is not None)
 
 
 class Marks:

@@ -120,6 +120,25 @@ class OfRanks(unittest.TestCase):
             return step
         return program
 
+    def test_what_the_first_step_alone_takes_is_told(self):
+        """FSDP1 makes room for each unit's whole weights once, and gives it back (init_flat_param_attributes() in _flat_param.py)."""
+        def program():
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import FullyShardedDataParallel
+            from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+            network = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(2)))
+            network = FullyShardedDataParallel(network, device_mesh=init_device_mesh("cuda", (8,)), auto_wrap_policy=ModuleWrapPolicy({torch.nn.Linear}),
+                                               use_orig_params=True)
+
+            def step(x):
+                network(x).sum().backward()
+                network.zero_grad()
+            return step
+        record = record_of(plimsoll.from_step(program, (torch.randn(16, 256),), world_size=8))
+        self.assertEqual(record["at_first"], [[4 * (256 * 256 + 256), 0]] * 2)
+        self.assertEqual(record["version"], 5)
+        self.assertNotIn("at_first", record_of(plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), world_size=8)))
+
     def test_collectives_are_priced_by_the_links(self):
         model = plimsoll.from_step(self.sharded((8,), ("fsdp",)), (torch.randn(16, 256),), world_size=8)
         self.assertEqual(record_of(model)["groups"], [["fsdp", 1, 8]])

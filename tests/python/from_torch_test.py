@@ -188,6 +188,16 @@ class Records(Ways, unittest.TestCase):
         self.assertEqual(answer(model, batch=8, mode="inference")["gradients_bytes"], 0)
         self.assertEqual(answer(model, batch=8, freeze=["0.*", "2.*"])["gradients_bytes"], 4 * (256 * 64 + 64))
 
+    def test_weights_decay_as_pytorchs_optimizers_have_it(self):
+        model = self.model(self.net(), (torch.randn(2, 64),))
+        for flags, products in (({"optimizer": "adam"}, 1), ({"optimizer": "adamw"}, 2)):  # of the second moment, and of the weights
+            with self.subTest(**flags), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "net.plimsoll.json.gz"
+                model.save(path, **flags)
+                record = json.loads(gzip.decompress(path.read_bytes()))
+                called = [record["calls"][what]["operator"] for kind, what, phase, _ in record["events"] if kind == "!" and phase == "update"]
+                self.assertEqual(called.count("_foreach_mul_"), products, called)
+
     def test_the_same_as_by_the_graph(self):
         net = self.net()
         recorded, graph = (plimsoll.from_torch(net, (torch.randn(2, 64),), via=via) for via in ("record", "onnx"))

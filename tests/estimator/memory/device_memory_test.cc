@@ -56,6 +56,20 @@ TEST_CASE("device memory: one step by eye") {
   CHECK(exact.device_range.high < memory.device_range.high);
 }
 
+TEST_CASE("device memory: what the first step takes before its kernels leaves its segments") {
+  ReplayInput input = small_step();
+  input.inputs = {};
+  // 20 resident, 100 activation, 40 workspace, which later serves the 30.
+  CHECK(reserved(input) == 160 * kMiB);
+  // The activation lies in what was taken before; another stream's segment is no use to it.
+  input.at_first = {{.bytes = 100 * kMiB}};
+  CHECK(reserved(input) == 160 * kMiB);
+  input.at_first = {{.bytes = 150 * kMiB}};
+  CHECK(reserved(input) == 170 * kMiB);
+  input.at_first = {{.stream = 1, .bytes = 100 * kMiB}};
+  CHECK(reserved(input) == 260 * kMiB);
+}
+
 // TensorFlow gives each algorithm scratch memory of its own while it times them, one after the
 // other: the sum of doubled regions differs from what the largest alone would leave.
 TEST_CASE("device memory: algorithms tried one by one shape the regions") {

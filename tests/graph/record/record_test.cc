@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 using namespace plimsoll;
 
@@ -137,10 +138,11 @@ TEST_CASE("record: what contradicts itself is refused with its place") {
   CHECK(with("/sizes/0/0", "0") == "E312");    // a divisor
   CHECK(with("/symbols", "{\"batch\": 0}") == "E312");
   CHECK(with("/saved/0", "[2]") == "E281");
-  CHECK(with("/version", "5") == "E330");
+  CHECK(with("/version", "6") == "E330");
   CHECK(with("/version", "3") == "E306");     // its settings
   CHECK(with("/settings", "{}") == "E304");   // from version 3 on
   CHECK(with("/world", "[8, 0]") == "E304");  // from version 2 on
+  CHECK(with("/at_first", "[]") == "E304");   // from version 5 on
   CHECK(with("/schema", "\"plimsoll.plan\"") == "E330");
   CHECK(with("/more", "1") == "E304");
 }
@@ -203,6 +205,51 @@ TEST_CASE("record: what one rank sends another, and streams that each have memor
   }
   text["storages"] = storages;
   CHECK(code_of(text) == "E281");  // more streams than allocators know
+}
+
+TEST_CASE("record: what the first step alone takes before its first kernel") {
+  auto text = record_of_rank();
+  text["version"] = 5;
+  text["settings"] = nlohmann::json::object();
+  CHECK(code_of(text) == "E306");
+  text["at_first"] = nlohmann::json::parse(R"([["#2", 0], [4096, 7]])");
+  const auto record = read(text);
+  REQUIRE(record);
+  const auto& passing = record->step.at_first;
+  REQUIRE(passing.size() == 2);
+  CHECK(passing[0].bytes == record->step.collectives[1].bytes);
+  CHECK(passing[0].stream == Stream::kCompute);
+  CHECK(passing[1].bytes == Dim(4096));
+  CHECK(passing[1].stream == static_cast<Stream>(1));
+  for (const char* row : {"[4096]", "[4096, -1]", "[-1, 0]", "[\"#9\", 0]", "4096"}) {
+    CAPTURE(row);
+    text["at_first"][0] = nlohmann::json::parse(row);
+    CHECK(code_of(text) != "");
+  }
+}
+
+TEST_CASE("record: a kernel over lists is launched as often as its tensors need") {
+  auto text = record_of_product();
+  text["types"].push_back(
+      {"float32", {1024, 65536}, ""});  // 1,024 chunks, of which a launch takes 320
+  text["calls"][1] = {{"operator", "_foreach_add_"},
+                      {"reads", {3, 3}},
+                      {"writes", {3}},
+                      {"facts", nlohmann::json::object()}};
+  text["events"][3][2] = "update";
+  const auto record = read(text);
+  REQUIRE(record);
+  std::vector<Event> launches;
+  for (const Event& e : record->step.events) {
+    if (e.kind == Event::Kind::kLaunch && e.phase == Phase::kUpdate) launches.push_back(e);
+  }
+  REQUIRE(launches.size() == 4);
+  CHECK(launches[0].dispatched);
+  CHECK(!launches[1].dispatched);
+  CHECK(launches[1].id == launches[3].id);
+  Dim read;
+  for (const Event& e : launches) read += record->step.kernels[e.id].read;
+  CHECK(read == Dim(int64_t{2} * 1024 * 65536 * 4));
 }
 
 TEST_CASE("record: ranks that tell each other nothing have samples of their own") {
