@@ -24,8 +24,8 @@ TEST_CASE("zero weights: parts of large weights, small ones whole, a bucket for 
   CHECK(s.resident(Role::kOptimizerState) == 8 * (large + small) / kReaderRanks);
   CHECK(s.timeline.gradient_bytes == 4 * (large + small) / kReaderRanks);
   CHECK(s.resident(Role::kTemporary) == 4 * parallel::kReduceBucket);
-  // All are needed again within the distance: each is gathered once.
-  CHECK(s.count(CollectiveKind::kAllGather) == 2);
+  // All are asked for at the beginning, and needed again within the distance.
+  CHECK(s.count(CollectiveKind::kAllGather) == 1);
   CHECK(s.count(CollectiveKind::kReduceScatter) == 1);
 }
 
@@ -69,13 +69,16 @@ TEST_CASE("zero weights: the next weights are asked for as soon as some are ther
   CHECK(gathers_beside(none.step, Phase::kForward) == std::vector<int64_t>{0, 0, 0, 0});
   const test::ParallelStep one(fetched({.prefetch = kOne}), kFourReaders);
   CHECK(gathers_beside(one.step, Phase::kForward) == std::vector<int64_t>{1, 1, 1, 0});
-  // Each time as many more, as far as may be live.
+  // What surrounds all units asks first (hooks of the outermost module).
   const test::ParallelStep all(fetched({.prefetch = 8 * kOne}), kFourReaders);
-  CHECK(gathers_beside(all.step, Phase::kForward) == std::vector<int64_t>{1, 0, 0, 0});
-  CHECK(all.count(CollectiveKind::kAllGather) == 2);
-  const test::ParallelStep few(fetched({.prefetch = 8 * kOne, .live = 2 * kOne, .reuse = 0}),
+  CHECK(gathers_beside(all.step, Phase::kForward) == std::vector<int64_t>{0, 0, 0, 0});
+  CHECK(all.count(CollectiveKind::kAllGather) == 1);
+  // Several come as one array and are copied out of it.
+  CHECK(all.most(is_gathered_weight) == 2 * 4 * 4 * kOne);
+  const test::ParallelStep few(fetched({.prefetch = kOne, .live = 2 * kOne, .reuse = 0}),
                                kFourReaders);
-  CHECK(few.most(is_gathered_weight) == 4 * 2 * kOne);
+  // Two, and one that is let go of at the end of forward and comes when it is needed.
+  CHECK(few.most(is_gathered_weight) == 4 * 3 * kOne);
   CHECK(none.most(is_gathered_weight) == 4 * 4 * kOne);  // needed again soon
 }
 

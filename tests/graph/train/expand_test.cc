@@ -257,17 +257,8 @@ Asked asked_by(const Step& step) {
 
 TEST_CASE("expand: micro-batches that are alike ask for what all of them written out ask for") {
   constexpr std::string_view kNetwork =
-      "opset 17
-input x: f32[8,16]
-param a: f32[16,16]
-param b: f32[16,4]
-"
-      "h = MatMul(x, a)
-r = Relu(h)
-s = Softmax(r) {axis=1}
-y = MatMul(s, b)
-output y
-";
+      "opset 17\ninput x: f32[8,16]\nparam a: f32[16,16]\nparam b: f32[16,4]\n"
+      "h = MatMul(x, a)\nr = Relu(h)\ns = Softmax(r) {axis=1}\ny = MatMul(s, b)\noutput y\n";
   for (const int64_t batches : {1, 2, 3, 4, 7}) {
     for (const char* optimizer : {"sgd", "adam"}) {
       Recipe recipe;
