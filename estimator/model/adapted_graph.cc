@@ -21,15 +21,20 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
     requested.targets = names.targets.empty() ? "all-linear" : names.targets;
   const DType storage = recipe.precision->storage;
   const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
-  const auto done = TRY(add_adapters(graph, requested, compute, names));
+  // Where 16 bits have a copy in 32, FSDP gathers all that a unit has in 16, and DeepSpeed casts
+  // the whole model (runtime/engine.py, _configure_distributed_model()).
+  const DType adapters = recipe.precision->master ? storage : DType::kFloat32;
+  const auto done =
+      TRY(add_adapters(graph, requested, {.compute = compute, .adapters = adapters}, names));
   for (OutputLoss& loss : losses) {
     for (const auto& [before, now] : done.outputs) {
       if (loss.output == before) loss.output = now;
     }
   }
   if (done.adapters > 0)
-    basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in fp32", requested.rank,
-                                done.adapters, requested.targets));
+    basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in {}", requested.rank,
+                                done.adapters, requested.targets,
+                                bits(adapters) == 32 ? "fp32" : "16 bits"));
   if (done.stacked > 0)
     basis.push_back(fmt::format(
         "LoRA: {} parameters of experts and routers are combined with their adapters at "

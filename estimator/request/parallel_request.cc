@@ -64,6 +64,10 @@ void set_sharding(const ParallelRequest& request, ParallelPlan& plan) {
   plan.sharded_by = !request.fsdp                           ? ShardedBy::kZero
                     : request.fsdp_version.value_or(2) == 1 ? ShardedBy::kFsdp1
                                                             : ShardedBy::kFsdp2;
+  plan.reduce_type = request.reduce_type;
+  plan.zero_fetch.prefetch = request.zero_prefetch.value_or(plan.zero_fetch.prefetch);
+  plan.zero_fetch.live = request.zero_live.value_or(plan.zero_fetch.live);
+  plan.zero_fetch.persistent = request.zero_persistent.value_or(plan.zero_fetch.persistent);
   plan.keeps_gathered = request.fsdp && request.zero == static_cast<int64_t>(Sharded::kGradients);
 }
 

@@ -25,6 +25,9 @@ struct ParallelRequest {
   std::optional<double> capacity;          // of experts
   std::optional<SplitLoss> split_loss;     // PyTorch's own where not said
   std::optional<GradientBuffer> gradient_buffer;  // none where not said
+  std::optional<ReduceType> reduce_type;          // of gradients that are sent
+  // Of stage 3 of ZeRO, in elements: ZeroFetch.
+  std::optional<int64_t> zero_prefetch, zero_live, zero_persistent;
   bool no_sync = false;  // gradients are exchanged in a step's last pass alone
   int64_t rank = 0;
   bool operator==(const ParallelRequest&) const = default;

@@ -21,7 +21,7 @@ namespace {
 
 using Type = SettingValue::Type;
 
-constexpr int64_t kMostRanks = 1 << 20, kMostChunks = 1024;
+constexpr int64_t kMostRanks = 1 << 20, kMostChunks = 1024, kMostElements = int64_t{1} << 50;
 constexpr double kMostCapacity = 1024;
 constexpr std::string_view kEveryRank = "all";
 
@@ -166,6 +166,7 @@ bool splits_scores(const SettingScope& s) {
 }
 
 constexpr std::array<std::string_view, 2> kSplitLosses = {"dtensor", "megatron"};
+constexpr std::array<std::string_view, 3> kReduceTypes = {"fp32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "gpipe", "interleaved", "zb"};
 constexpr std::array<std::string_view, 2> kBalances = {"blocks", "cost"};
 constexpr std::array<std::string_view, 3> kContexts = {"ring", "allgather", "ulysses"};
@@ -202,6 +203,14 @@ constexpr std::string_view kOneStage = "one GPU runs all layers; {} sets the num
 constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
+bool shards_weights_by_zero(const SettingScope& s) {
+  const ParallelPlan& plan = s.model.recipe.parallel;
+  return plimsoll::shards(s) && plan.sharded == Sharded::kWeights &&
+         plan.sharded_by == ShardedBy::kZero;
+}
+// Of FSDP's types and DeepSpeed's buckets.
+bool sends_gradients(const SettingScope& s) { return plimsoll::shards(s) && trains(s); }
+constexpr std::string_view kNoStage3 = "weights are not sharded as ZeRO does it; {} enables it";
 bool accumulates_parts(const SettingScope& s) {
   return is_fsdp(s) && trains(s) && s.request.recipe.accumulate > 1;
 }
@@ -243,6 +252,41 @@ constexpr SettingRow kParallelRows[] = {
      .value = count_value<&Request::parallel, &ParallelRequest::fsdp_version>(1, 2),
      .record = {.name = "fsdp_version"},
      .acts = {is_fsdp, "nothing is sharded; {} enables FSDP", "fsdp"}},
+    {.name = "zero-prefetch",
+     .group = kRunGroup,
+     .shown = kDetail,
+     .help = "with --zero 3: gather N weight elements ahead (stage3_prefetch_bucket_size)",
+     .default_text = "50000000",
+     .value = count_value<&Request::parallel, &ParallelRequest::zero_prefetch>(0, kMostElements),
+     .record = {.name = "zero_prefetch"},
+     .acts = {shards_weights_by_zero, kNoStage3, "zero=3"}},
+    {.name = "zero-live",
+     .group = kRunGroup,
+     .shown = kDetail,
+     .help = "with --zero 3: prefetch only while fewer weight elements than N are gathered "
+             "(stage3_max_live_parameters)",
+     .default_text = "1000000000",
+     .value = count_value<&Request::parallel, &ParallelRequest::zero_live>(0, kMostElements),
+     .record = {.name = "zero_live"},
+     .acts = {shards_weights_by_zero, kNoStage3, "zero=3"}},
+    {.name = "zero-persistent",
+     .group = kRunGroup,
+     .shown = kDetail,
+     .help = "with --zero 3: weights of up to N elements stay whole "
+             "(stage3_param_persistence_threshold)",
+     .default_text = "100000",
+     .value = count_value<&Request::parallel, &ParallelRequest::zero_persistent>(0, kMostElements),
+     .record = {.name = "zero_persistent"},
+     .acts = {shards_weights_by_zero, kNoStage3, "zero=3"}},
+    {.name = "reduce-dtype",
+     .group = kRunGroup,
+     .shown = kDetail,
+     .help = "with --fsdp or --zero: type of gradients while they are summed, fp32, bf16 or fp16",
+     .default_text = "FSDP: the shards' type; ZeRO: the weights' type",
+     .value =
+         word_value<kReduceTypes, 0, &Request::parallel, &ParallelRequest::reduce_type>("TYPE"),
+     .record = {.name = "reduce_dtype"},
+     .acts = {sends_gradients, "no gradients are sharded in training; {} shards them", "fsdp"}},
     {.name = "no-sync",
      .group = kRunGroup,
      .shown = kDetail,

@@ -85,6 +85,8 @@ struct TimeEstimate {
   // fastest rate of the step's products and the step's time (Chowdhery et al., PaLM,
   // arXiv:2204.02311, appendix B). Nothing: the rate is not known.
   std::optional<double> mfu;
+  // ... with what is computed again: by checkpoints, and attention's scores in its backward pass.
+  std::optional<double> hfu;
   // Once through the samples that the request or the model's config tells, and --epochs times.
   std::optional<int64_t> epoch_ns, run_ns;
   std::vector<std::string> basis;  // what it rests on, in sentences
@@ -137,6 +139,10 @@ inline void describe(Fields& f, TimeEstimate& t) {
   f("mfu", t.mfu,
     {.meaning = "operations of forward and backward, without recomputation, over peak_flops and "
                 "the step's time; null where peak_flops is",
+     .low = 0});
+  f("hfu", t.hfu,
+    {.meaning = "as mfu, with recomputation: what checkpoints run again, and the scores that "
+                "attention's backward pass makes again",
      .low = 0});
   f("epoch_ns", t.epoch_ns,
     {.meaning = "once through the data set of the built-in model, or the samples of the request",

@@ -208,21 +208,29 @@ double unmasked_share(const StepTimeInput& input, const ParallelPlan& plan) {
 }
 
 // Operations of products, convolutions, attention and recurrent layers on this device, of forward
-// and backward passes; what a checkpoint runs again is a forward kernel in backward.
-double model_flop(const StepTimeInput& input, const ParallelPlan& plan) {
+// and backward passes.
+struct ModelFlop {
+  double once = 0;   // without what is computed again
+  double again = 0;  // what a checkpoint runs again, and the scores of attention
+};
+
+// What a checkpoint runs again is a forward kernel in backward.
+ModelFlop model_flop(const StepTimeInput& input, const ParallelPlan& plan) {
   constexpr KernelClass kMultiplying[] = {KernelClass::kGemm, KernelClass::kConv,
                                           KernelClass::kAttention, KernelClass::kRecurrent};
   const double unmasked = unmasked_share(input, plan);
-  double flop = 0;
+  ModelFlop flop;
   for (const auto& [kernel, launches] : input.kernels) {
     const bool backward = launches.phase == StepPhase::kBackward;
     const bool again = backward && kernel.pass == Pass::kForward;
     const bool multiplies =
         std::ranges::find(kMultiplying, kernel.kernel_class) != std::end(kMultiplying);
-    if (!multiplies || again) continue;
-    double each = static_cast<double>(kernel.flop);
-    if (attention_of(kernel)) each *= unmasked * (backward ? 1 - kScoresAgain : 1);
-    flop += each * static_cast<double>(launches.count);
+    if (!multiplies) continue;
+    double all = static_cast<double>(kernel.flop) * static_cast<double>(launches.count);
+    if (attention_of(kernel)) all *= unmasked;
+    const double scores = attention_of(kernel) && backward && !again ? kScoresAgain * all : 0;
+    (again ? flop.again : flop.once) += all - scores;
+    flop.again += scores;
   }
   return flop;
 }
@@ -231,7 +239,10 @@ double model_flop(const StepTimeInput& input, const ParallelPlan& plan) {
 void set_rates(TimeEstimate& t, const StepTimeInput& input, const ParallelPlan& plan,
                double seconds, double peak) {
   if (t.sample_unit == "tokens") t.tokens_per_second = t.samples_per_second;
-  if (peak > 0 && seconds > 0) t.mfu = model_flop(input, plan) / (peak * seconds);
+  if (peak <= 0 || seconds <= 0) return;
+  const ModelFlop flop = model_flop(input, plan);
+  t.mfu = flop.once / (peak * seconds);
+  t.hfu = (flop.once + flop.again) / (peak * seconds);
 }
 
 void set_epoch(TimeEstimate& t, const CompiledModel& model, const ProgramRequest& program,

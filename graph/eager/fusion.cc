@@ -352,7 +352,7 @@ class Fuser {
     step_.events = std::move(events);
     step_.kernels = std::move(kernels_);
     for (Repeat& repeat : step_.repeats)
-      repeat = {places[repeat.begin], places[repeat.end], repeat.times};
+      repeat = {places[repeat.begin], places[repeat.end], repeat.times, repeat.apart};
     step_.end_of_forward = places[step_.end_of_forward];
     step_.fusion = std::move(said);
   }

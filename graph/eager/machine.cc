@@ -331,31 +331,19 @@ void Machine::record(std::vector<Value>& outputs, std::span<const Value> inputs,
 }
 
 bool Machine::repeat_since(size_t begin, int64_t times) {
-  const std::vector<Event>& events = step_.events;
-  const BufferId first = [&] {  // that the pass allocates
-    const auto at = std::find_if(events.begin() + static_cast<std::ptrdiff_t>(begin), events.end(),
-                                 [](const Event& e) { return e.kind == Event::Kind::kAllocate; });
-    return at == events.end() ? static_cast<BufferId>(step_.buffers.size()) : at->id;
-  }();
-  std::set<BufferId> left, freed, gradients;  // of this pass; of one before it; among the first
-  for (size_t i = begin; i < events.size(); ++i) {
-    const Event& e = events[i];
-    if (e.kind == Event::Kind::kBecomeGradient) gradients.insert(e.id);
-    if (e.kind == Event::Kind::kAllocate) left.insert(e.id);
-    if (e.kind == Event::Kind::kFree && left.erase(e.id) == 0) freed.insert(e.id);
-  }
-  const bool older = freed.empty() || *freed.rbegin() < first;
-  const bool gradient_stays =
-      std::ranges::any_of(gradients, [&](BufferId id) { return left.contains(id); });
-  // Whichever of a pass's is older: as many of each size and stream.
-  std::map<Dim, std::map<decltype(Buffer::stream), int64_t>, StructureOrder> more;
-  for (const BufferId id : left) ++more[step_.buffers[id].bytes][step_.buffers[id].stream];
-  for (const BufferId id : freed) --more[step_.buffers[id].bytes][step_.buffers[id].stream];
-  const bool alike = std::ranges::all_of(more, [](const auto& size) {
-    return std::ranges::all_of(size.second, [](const auto& of) { return of.second == 0; });
-  });
-  if (!older || !alike || gradient_stays) return false;
-  step_.repeats.push_back({begin, events.size(), times});
+  if (!leaves_what_it_frees(step_, begin)) return false;
+  step_.repeats.push_back({begin, step_.events.size(), times});
+  return true;
+}
+
+bool Machine::repeat_apart_since(size_t begin, int64_t times) {
+  std::vector<Event>& events = step_.events;
+  const size_t before = events.size();
+  if (!copies_.write(step_, begin, times - 1)) return false;
+  events.reserve(events.size() + unfreed_ + 2);
+  const size_t more = events.size() - before;
+  for (Access& access : accesses_) access.event += access.event >= begin ? more : 0;
+  step_.repeats.push_back({begin + more, events.size(), times, true});
   return true;
 }
 
@@ -363,6 +351,10 @@ void Machine::mark_end_of_forward() {
   step_.end_of_forward = step_.events.size();
   step_.saved.clear();
   std::vector<char> seen(step_.buffers.size(), 0);
+  const auto save = [&](BufferId id, const GradNode& node, std::string_view rule) {
+    step_.saved.push_back({id, node.node, rule});
+    ever_saved_.push_back(id);
+  };
   for (const auto& weak : grad_nodes_) {
     const auto node = weak.lock();
     if (!node) continue;
@@ -371,8 +363,8 @@ void Machine::mark_end_of_forward() {
       const BufferId id = k.value.storage()->id();
       if (id == kNoBuffer || seen[id] || outlives_values(step_.buffers[id])) continue;
       seen[id] = 1;
-      step_.saved.push_back({id, node->node, k.rule});
-      ever_saved_.push_back(id);
+      save(id, *node, k.rule);
+      for (const BufferId copy : copies_.of(id)) save(copy, *node, k.rule);
     }
   }
 }

@@ -20,6 +20,7 @@
 #include "graph/eager/fusion.h"
 #include "graph/eager/observer.h"
 #include "graph/eager/recompute.h"
+#include "graph/eager/repeated_passes.h"
 #include "graph/eager/value.h"
 #include "graph/ir/recipe.h"
 
@@ -177,6 +178,8 @@ class Machine {
   // What was written since `begin` runs `times` times. False, and nothing is changed, where it
   // leaves something else than what it frees of a pass before it, and so may not run alike again.
   bool repeat_since(size_t begin, int64_t times);
+  // The same of passes whose results wait together (graph/eager/repeated_passes.h).
+  bool repeat_apart_since(size_t begin, int64_t times);
 
   // Writes down what is saved now, as Step::saved and end_of_forward. Of several passes the last
   // one's stands.
@@ -231,6 +234,7 @@ class Machine {
   };
   std::unordered_map<BufferId, Exchanged> exchanged_;
   std::vector<Value> resident_values_;
+  PassCopies copies_;
   std::vector<BufferId> ever_saved_;  // over all passes
   std::unordered_multimap<size_t, KernelId> kernel_index_;
   std::vector<Access> accesses_;  // of launches, where they are compiled

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "graph/ir/mesh.h"
 #include "graph/symbol/shape.h"
@@ -86,6 +87,19 @@ enum class ShardedBy : uint8_t {
   kZero,   // DeepSpeed
 };
 
+// In which type gradients are sent to be summed and sharded.
+enum class ReduceType : uint8_t { kFloat32, kBFloat16, kFloat16 };
+
+// How far stage 3 of DeepSpeed's ZeRO gathers ahead, in elements of weights: as
+// deepspeed/runtime/zero/config.py has it (July 2026).
+struct ZeroFetch {
+  int64_t prefetch = 50'000'000;  // stage3_prefetch_bucket_size: of what is asked for at once
+  int64_t live = 1'000'000'000;   // stage3_max_live_parameters: gathered, or on their way
+  int64_t reuse = 1'000'000'000;  // stage3_max_reuse_distance: until they are needed again
+  int64_t persistent = 100'000;   // stage3_param_persistence_threshold: tensors that stay whole
+  bool operator==(const ZeroFetch&) const = default;
+};
+
 // Whose loss takes scores of which each rank has some classes.
 enum class SplitLoss : uint8_t {
   kDTensor,   // torch.distributed.tensor.parallel.loss_parallel
@@ -123,10 +137,29 @@ struct ParallelPlan {
   // Fully connected layers are split over the devices of Axis::kData: each has the weights of some
   // of their outputs and applies them to the samples of all.
   bool splits_layers = false;
+  ZeroFetch zero_fetch{};
+  // Nothing: the library's own, for FSDP that of the parts that are kept, for DeepSpeed the
+  // weights'.
+  std::optional<ReduceType> reduce_type{};
   SplitLoss split_loss = SplitLoss::kDTensor;
   GradientBuffer gradient_buffer = GradientBuffer::kNone;
   bool operator==(const ParallelPlan&) const = default;
 };
+
+inline DType dtype_of(ReduceType type) {
+  switch (type) {
+    case ReduceType::kBFloat16:
+      return DType::kBFloat16;
+    case ReduceType::kFloat16:
+      return DType::kFloat16;
+    case ReduceType::kFloat32:
+      break;
+  }
+  return DType::kFloat32;
+}
+inline DType sent_type(const ParallelPlan& plan, DType otherwise) {
+  return plan.reduce_type ? dtype_of(*plan.reduce_type) : otherwise;
+}
 
 // Where gradients are parted too there is no buffer of all.
 inline bool buffers_gradients(const ParallelPlan& plan) {

@@ -96,10 +96,12 @@ struct Saved {
 };
 
 // A pass that runs again as it stands, as gradients accumulate over many: events [begin, end) are
-// written once and stand for `times` passes. Such a pass frees as much as it leaves, of one before.
+// written once and stand for `times` passes. Such a pass frees as much as it leaves, of one before;
+// or each has storages of its own, and those of the others are allocated and freed before `begin`.
 struct Repeat {
   size_t begin = 0, end = 0;
   int64_t times = 1;
+  bool apart = false;
 };
 
 // Memory that is taken and given back at once.

@@ -45,6 +45,7 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values,
   if (counts.empty()) return;
   group.dtype = group.weights.front().dtype();
   group.kept = eager::kept_type(m_.recipe(), group.dtype);
+  group.sent = sent_type(plan_, group.kept);
   const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, group.holders.mesh());
   group.whole = parts.whole;
   group.part = parts.part;
@@ -160,19 +161,23 @@ void FlatTraining::reduce(Group& group) {
 // This device's part, in the type that is kept.
 Value FlatTraining::summed(const Group& group, Value whole) {
   Value cast = whole;
-  if (group.kept != group.dtype) {
-    cast = m_.allocate_in(Stream::kReduce, group.kept, {group.whole});
+  if (group.sent != group.dtype) {
+    cast = m_.allocate_in(Stream::kReduce, group.sent, {group.whole});
     const Value read[] = {whole};
     m_.launch_over(KernelClass::kCopy, "cast", 0, read, cast);
   }
-  Value sum = m_.allocate_in(Stream::kReduce, group.kept, {group.part});
+  Value sum = m_.allocate_in(Stream::kReduce, group.sent, {group.part});
   end_reduction();
   // What is sent is of the collective's own stream, which the host need not wait for.
   for (Collective& one :
        group.holders.exchanges(CollectiveKind::kReduceScatter, cast.bytes(), kNoBuffer))
     reducing_.push_back(m_.issue(std::move(one)));
   if (plan_.mesh.extent(Axis::kData) > 1) reduced_ = sum.bytes();
-  return sum;
+  if (group.sent == group.kept) return sum;
+  Value mine = m_.allocate_in(Stream::kReduce, group.kept, {group.part});
+  const Value read[] = {sum};
+  m_.launch_over(KernelClass::kCopy, "cast", 0, read, mine);
+  return mine;
 }
 
 // Replicas sum on a stream of their own, which the step waits for behind its backward pass

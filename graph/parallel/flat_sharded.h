@@ -40,6 +40,7 @@ class FlatTraining : public UnitObserver {
     std::vector<eager::Value> weights{};
     DType dtype = DType::kFloat32;  // as operators read it
     DType kept = DType::kFloat32;   // of the part
+    DType sent = DType::kFloat32;   // of gradients that are summed
     Dim whole = 0, part = 0;        // of all devices' parts, and of one
     bool bound = false;
     std::vector<uint32_t> gathering{};  // has begun, and is not awaited

@@ -9,7 +9,6 @@ namespace plimsoll::parallel {
 namespace {
 
 constexpr int64_t kFlatBytes = 16;
-constexpr int64_t kPersistentElements = 100000;
 
 int64_t next_multiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
@@ -138,7 +137,8 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
 bool is_gathered(const Tensor& weight, const ParallelPlan& plan) {
   if (plan.sharded < Sharded::kWeights) return false;
   if (plan.sharded_by != ShardedBy::kZero) return true;
-  return elements(*weight.shape).constant().value_or(kPersistentElements) >= kPersistentElements;
+  const auto count = elements(*weight.shape).constant();
+  return !count || *count > plan.zero_fetch.persistent;
 }
 
 }  // namespace plimsoll::parallel

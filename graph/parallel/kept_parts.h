@@ -35,7 +35,8 @@ std::map<TensorId, Shape> kept_parts(const Graph& graph, const std::vector<Weigh
                                      const ParallelPlan& plan);
 
 // Whether the weight has memory only while it is gathered: DeepSpeed leaves those whole that have
-// fewer elements than stage3_param_persistence_threshold, 1e5 (deepspeed/runtime/zero/config.py).
+// no more elements than ZeroFetch::persistent (deepspeed/runtime/zero/parameter_offload.py,
+// mark_persistent_parameters()).
 bool is_gathered(const Tensor& weight, const ParallelPlan& plan);
 
 }  // namespace plimsoll::parallel

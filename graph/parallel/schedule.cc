@@ -72,6 +72,12 @@ int64_t most_in_flight(Schedule schedule, const Stage& at) {
   return std::min(at.micro_batches, ahead + at.stage);
 }
 
+int64_t distinct_micro_batches(Schedule schedule, int64_t micro_batches) {
+  constexpr int64_t kFirstOneLast = 3;
+  return schedule == Schedule::kForwardFirst ? std::min(micro_batches, kFirstOneLast)
+                                             : micro_batches;
+}
+
 Period period_of(Schedule schedule, const Stage& at) {
   if (schedule == Schedule::kForwardFirst) return {};
   if (at.chunks > 1) {

@@ -36,6 +36,11 @@ std::vector<Work> order_of(Schedule schedule, const Stage& at);
 // the most at once.
 int64_t most_in_flight(Schedule schedule, const Stage& at);
 
+// So many of a step's micro-batches have passes of their own. Where all go forward before the first
+// goes back there is no steady part; the second of the three is like all others but the first,
+// whose gradients stay, and the last.
+int64_t distinct_micro_batches(Schedule schedule, int64_t micro_batches);
+
 // A schedule's steady part: so many passes in a row, behind which the same follow of micro-batches
 // that are so many later. 0 passes: there is no such part.
 struct Period {

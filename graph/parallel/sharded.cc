@@ -199,13 +199,16 @@ bool ShardedTraining::scatter_gradients(Group& group, bool waited) {
   }
   std::vector<Weight*> reached;
   std::vector<Value> gradients;
-  Dim count = 0;
+  Dim count = 0, kept = 0;  // bytes of all parts as they are sent, of this device's as it is kept
   for (Weight& weight : group.weights) {
     if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
     reached.push_back(&weight);
-    // In the type of the part that is kept (MixedPrecisionPolicy.reduce_dtype).
-    const int64_t each = bits(part(group, weight.whole).dtype);
-    count += floor_div(bytes_of_parts(group, weight.whole) * Dim(each), bits(weight.whole.dtype()));
+    const DType mine = part(group, weight.whole).dtype;
+    const auto as = [&](DType dtype, const Dim& bytes) {
+      return floor_div(bytes * Dim(int64_t{bits(dtype)}), bits(weight.whole.dtype()));
+    };
+    count += as(sent_type(plan_, mine), bytes_of_parts(group, weight.whole));
+    kept += as(mine, bytes_of_first(group, weight.whole));
     if (plan_.sharded >= Sharded::kGradients)
       gradients.push_back(std::exchange(weight.leaf->gradient, {}));
   }
@@ -218,7 +221,13 @@ bool ShardedTraining::scatter_gradients(Group& group, bool waited) {
   Value input = m_.allocate(DType::kInt8, {count});
   m_.launch_over(KernelClass::kCopy, "cat", 0, gradients, input);
   gradients.clear();
-  const Value sum = scattered(group, std::move(input));
+  Value sum = scattered(group, std::move(input));
+  if (plan_.reduce_type && sum.count() != kept) {  // foreach_reduce(), _to_dtype_if_needed()
+    const Value read[] = {sum};
+    Value cast = m_.allocate_in(Stream::kReduce, DType::kInt8, {kept});
+    m_.launch_over(KernelClass::kCopy, "cast", 0, read, cast);
+    sum = std::move(cast);
+  }
   for (Weight* weight : reached) add_part(group, *weight, sum);
   if (reached.front()->gradient.storage() == sum.storage()) m_.become_gradient(sum);
   return true;
@@ -250,7 +259,7 @@ void ShardedTraining::keep_whole_gradients(Group& group) {
   for (Weight& weight : group.weights) {
     if (!weight.leaf || !weight.leaf->gradient.defined()) continue;
     Value& whole = weight.leaf->gradient;
-    const DType dtype = part(group, weight.whole).dtype;
+    const DType dtype = sent_type(plan_, part(group, weight.whole).dtype);
     if (whole.dtype() != dtype) whole = eager::cast(m_, whole, dtype);
   }
   unbind(group);

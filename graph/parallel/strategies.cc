@@ -89,7 +89,9 @@ constexpr std::array kStrategies = {
              [](const Shared& s) -> ObserverRef {
                std::vector<Unit> units = readers_of_weights(s.graph);
                const Unit around = find_weights(s.graph, units);
-               return std::make_unique<ZeroWeights>(s.m, units, around, s.values);
+               const bool again = s.m.recipe().checkpoint != "none";
+               return std::make_unique<ZeroWeights>(
+                   s.m, units, around, trace_of(units, units_below(s.graph, ""), again), s.values);
              }}};
 
 }  // namespace

@@ -7,6 +7,15 @@ namespace plimsoll::parallel {
 using eager::GradNode;
 using eager::Value;
 
+Value sent_copy(eager::Machine& m, const Value& joined, Stream stream) {
+  const DType type = sent_type(m.recipe().parallel, joined.dtype());
+  if (type == joined.dtype()) return joined;
+  const Value copy = m.allocate_in(stream, type, {joined.count()});
+  const Value read[] = {joined};
+  m.launch_over(KernelClass::kCopy, "cast", 0, read, copy);
+  return copy;
+}
+
 ZeroTraining::ZeroTraining(eager::Machine& m) : m_(m) {}
 
 bool ZeroTraining::parts_gradients() const {
@@ -47,8 +56,9 @@ void ZeroTraining::reduce() {
     const Value joined = m_.allocate(dtype, {filled_});
     const Value read[] = {window_on_bucket(filled_)};
     m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
-    sum(bytes(dtype, filled_ - of_experts_), std::nullopt);
-    sum(bytes(dtype, of_experts_), Placement{Axis::kExpert, 0});
+    const Value sent = sent_copy(m_, joined, Stream::kCompute);
+    sum(bytes(sent.dtype(), filled_ - of_experts_), std::nullopt);
+    sum(bytes(sent.dtype(), of_experts_), Placement{Axis::kExpert, 0});
   }
   filled_ = of_experts_ = 0;
   if (part_.defined()) return;

@@ -15,6 +15,10 @@ namespace plimsoll::parallel {
 // reduce_bucket_size).
 inline constexpr int64_t kReduceBucket = 500000000;
 
+// Gradients that are joined to be summed, in the type in which they are sent: themselves, or a copy
+// (communication_data_type).
+eager::Value sent_copy(eager::Machine& m, const eager::Value& joined, Stream stream);
+
 class ZeroTraining : public eager::Observer {
  public:
   explicit ZeroTraining(eager::Machine& m);

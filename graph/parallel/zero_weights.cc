@@ -1,5 +1,6 @@
 #include "graph/parallel/zero_weights.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "graph/parallel/zero.h"
@@ -8,13 +9,6 @@ namespace plimsoll::parallel {
 
 using eager::GradNode;
 using eager::Value;
-
-namespace {
-
-// deepspeed/runtime/zero/config.py: stage3_max_reuse_distance.
-constexpr int64_t kReuseDistance = 1000000000;
-
-}  // namespace
 
 std::vector<Unit> readers_of_weights(const Graph& graph) {
   std::vector<Unit> units;
@@ -28,12 +22,40 @@ std::vector<Unit> readers_of_weights(const Graph& graph) {
   return units;
 }
 
+std::vector<size_t> trace_of(const std::vector<Unit>& units, const std::vector<Unit>& blocks,
+                             bool again) {
+  std::vector<size_t> trace, block_of;  // block_of: by unit; blocks.size() outside of them
+  for (size_t i = 0; i < units.size(); ++i) {
+    trace.push_back(i);
+    const auto at = std::ranges::find_if(blocks, [&](const Unit& block) {
+      return units[i].first >= block.first && units[i].last <= block.last;
+    });
+    block_of.push_back(static_cast<size_t>(at - blocks.begin()));
+  }
+  for (size_t end = units.size(); end > 0;) {
+    const size_t block = block_of[end - 1];
+    size_t begin = end - 1;
+    const bool inside = again && block < blocks.size();
+    while (inside && begin > 0 && block_of[begin - 1] == block) --begin;
+    for (size_t i = begin; inside && i < end; ++i) trace.push_back(i);
+    for (size_t i = end; i > begin; --i) trace.push_back(i - 1);
+    end = begin;
+  }
+  return trace;
+}
+
 ZeroWeights::ZeroWeights(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
-                         std::span<const Value> values)
-    : UnitObserver(units, around), m_(m) {
+                         std::vector<size_t> trace, std::span<const Value> values)
+    : UnitObserver(units, around),
+      m_(m),
+      fetch_(m.recipe().parallel.zero_fetch),
+      trace_(std::move(trace)) {
   for (const Unit& unit : units) add(unit, values);
   add(around, values);
-  if (m_.recipe().mode == Mode::kInference) return;
+  if (m_.recipe().mode == Mode::kInference) {
+    trace_.resize(units.size());
+    return;
+  }
   const DType dtype = m_.recipe().precision->storage;
   bucket_ = m_.resident(dtype, {Dim(kReduceBucket)}, Role::kTemporary);
   Dim mine = 0;
@@ -52,39 +74,103 @@ void ZeroWeights::add(const Unit& unit, std::span<const Value> values) {
   }
 }
 
-// Parts come as one array, which weights are copied out of.
+// One weight comes to its own memory, several as one array (all_gather_coalesced()).
+void ZeroWeights::begin_gathering(std::vector<size_t> units) {
+  const auto gathering = std::make_shared<Gathering>();
+  Dim bytes = 0;
+  for (const size_t unit : units) {
+    Group& group = groups_[unit];
+    group.gathering = gathering;
+    bytes += group.bytes;
+    live_ += group.count;
+  }
+  const Group& first = groups_[units.front()];
+  const bool single = units.size() == 1 && first.weights.size() == 1;
+  if (single) {
+    m_.bind(first.weights.front(), bytes, Stream::kGather);
+  } else {
+    gathering->buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {bytes});
+  }
+  const Value& whole = single ? first.weights.front() : gathering->buffer;
+  gathering->units = std::move(units);
+  gathering->collective = m_.issue({.kind = CollectiveKind::kAllGather,
+                                    .axis = Axis::kShard,
+                                    .bytes = bytes,
+                                    .buffer = whole.storage()->id(),
+                                    .joined = true});
+}
+
+// All that came together are copied out of the array, in the gathering stream
+// (AllGatherCoalescedHandle.wait()).
+void ZeroWeights::end_gathering(Group& group) {
+  if (!group.gathering) return;
+  const std::shared_ptr<Gathering> gathering = group.gathering;
+  m_.await(gathering->collective);
+  for (const size_t unit : gathering->units) {
+    Group& one = groups_[unit];
+    one.gathering = nullptr;
+    one.bound = true;
+    if (!gathering->buffer.defined()) continue;
+    for (const Value& weight : one.weights) m_.bind(weight, weight.bytes(), Stream::kGather);
+  }
+  if (!gathering->buffer.defined()) return;
+  const Value read[] = {gathering->buffer};
+  m_.launch_over(KernelClass::kCopy, "cat", 0, read, gathering->buffer);
+  gathering->buffer = {};
+}
+
 void ZeroWeights::before_unit(size_t unit, Pass /*pass*/) {
   Group& group = groups_[unit];
-  if (group.bound || group.weights.empty()) return;
-  const Value buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
-  m_.await(m_.issue({.kind = CollectiveKind::kAllGather,
-                     .axis = Axis::kShard,
-                     .bytes = group.bytes,
-                     .buffer = buffer.storage()->id(),
-                     .joined = true}));
-  for (const Value& weight : group.weights) m_.bind(weight, weight.bytes());
-  const Value read[] = {buffer};
-  m_.launch_over(KernelClass::kCopy, "cat", 0, read, buffer);
-  group.bound = true;
+  if (!group.bound && !group.gathering && !group.weights.empty()) begin_gathering({unit});
+  end_gathering(group);
+  come_to(unit);
+  gather_ahead();
 }
 
+void ZeroWeights::come_to(size_t unit) {
+  const auto at =
+      std::find(trace_.begin() + static_cast<std::ptrdiff_t>(next_), trace_.end(), unit);
+  if (at != trace_.end()) next_ = static_cast<size_t>(at - trace_.begin()) + 1;
+  ahead_ = std::max(ahead_, next_);
+}
+
+void ZeroWeights::gather_ahead() {
+  std::vector<size_t> units;
+  Dim count = 0;
+  const auto wanted = [&] {
+    return m_.decider().less(count, Dim(fetch_.prefetch)) &&
+           m_.decider().less(live_ + count, Dim(fetch_.live));
+  };
+  for (; ahead_ < trace_.size() && wanted(); ++ahead_) {
+    const Group& group = groups_[trace_[ahead_]];
+    const bool there = group.bound || group.gathering || group.weights.empty();
+    if (there || std::ranges::find(units, trace_[ahead_]) != units.end()) continue;
+    units.push_back(trace_[ahead_]);
+    count += group.count;
+  }
+  if (!units.empty()) begin_gathering(std::move(units));
+}
+
+// What several units read stays to the end.
 void ZeroWeights::after_unit(size_t unit, Pass pass) {
-  if (pass == Pass::kForward && is_needed_soon(unit)) return;
-  unbind(groups_[unit]);
+  const bool goes_back = pass == Pass::kForward && m_.recipe().mode != Mode::kInference;
+  if (!(unit == around() && goes_back) && !is_needed_soon(unit)) unbind(groups_[unit]);
 }
 
-// Between its use in a forward pass and the next in the backward pass all units behind it come
-// twice.
+// Before so many elements of others (__params_to_release()).
 bool ZeroWeights::is_needed_soon(size_t unit) const {
-  if (m_.recipe().mode == Mode::kInference) return false;
   Dim distance = 0;
-  for (size_t later = unit + 1; later < groups_.size(); ++later)
-    distance += groups_[later].count * Dim(2);
-  return m_.decider().less(distance, Dim(kReuseDistance));
+  for (size_t at = next_; at < trace_.size(); ++at) {
+    if (!m_.decider().less(distance, Dim(fetch_.reuse))) return false;
+    if (trace_[at] == unit) return true;
+    distance += groups_[trace_[at]].count;
+  }
+  return false;
 }
 
 void ZeroWeights::unbind(Group& group) {
   if (!std::exchange(group.bound, false)) return;
+  live_ -= group.count;
   for (const Value& weight : group.weights) m_.unbind(weight);
 }
 
@@ -117,10 +203,11 @@ void ZeroWeights::reduce() {
   const Value joined = m_.allocate_in(Stream::kReduce, bucket_.dtype(), {filled_});
   const Value read[] = {window_on_bucket(filled_)};
   m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
+  const Value sent = sent_copy(m_, joined, Stream::kReduce);
   m_.await(m_.issue({.kind = CollectiveKind::kReduceScatter,
                      .axis = Axis::kShard,
-                     .bytes = joined.bytes(),
-                     .buffer = joined.storage()->id(),
+                     .bytes = sent.bytes(),
+                     .buffer = sent.storage()->id(),
                      .joined = true}));
   filled_ = 0;
 }
@@ -128,7 +215,11 @@ void ZeroWeights::reduce() {
 void ZeroWeights::end_backward() {
   UnitObserver::end_backward();
   reduce();
-  for (Group& group : groups_) unbind(group);
+  for (Group& group : groups_) {
+    end_gathering(group);
+    unbind(group);
+  }
+  next_ = ahead_ = 0;
   for (const auto& leaf : m_.leaves()) {
     if (last_ && leaf->updated && leaf->reached)
       leaf->gradient = m_.view_of(part_, eager::contiguous_layout(part_.dtype(), *leaf->updated));

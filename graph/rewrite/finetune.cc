@@ -27,12 +27,13 @@ constinit const patterns::Fragment kAfterHead("y = Mul|Div|Tanh|Cast|Identity|Re
 
 class FinetunePass {
  public:
-  FinetunePass(Graph& graph, const Finetune& finetune, DType compute, const AdapterNames& names)
+  FinetunePass(Graph& graph, const Finetune& finetune, const FinetuneTypes& types,
+               const AdapterNames& names)
       : r_(graph),
         finetune_(finetune),
         names_(names),
         row_(quantization_of(finetune)),
-        compute_(compute),
+        types_(types),
         count_(r_.nodes()) {}
 
   Result<FinetuneReport> run() {
@@ -122,7 +123,7 @@ class FinetunePass {
   }
 
   TensorId adapter(const std::string& name, Shape shape) {
-    const TensorId weight = r_.add_parameter(name, kAdapters, std::move(shape));
+    const TensorId weight = r_.add_parameter(name, types_.adapters, std::move(shape));
     r_.graph().tensors[weight].weight = true;
     return weight;
   }
@@ -162,7 +163,7 @@ class FinetunePass {
     Tensor& weight = r_.graph().tensors[r_.node(id).inputs[1]];
     weight.quantized = row_;
     weight.frozen = true;
-    r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(compute_)});
+    r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(types_.compute)});
     ++done_.quantized;
   }
 
@@ -194,7 +195,7 @@ class FinetunePass {
     const TensorId weight =
         adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), {out, shape.back()});
     shape.back() = out;
-    return insert(before, made("plimsoll", "Linear", id, {x, weight}), kAdapters, shape);
+    return insert(before, made("plimsoll", "Linear", id, {x, weight}), types_.adapters, shape);
   }
 
   void adapt(NodeId id) {
@@ -205,18 +206,19 @@ class FinetunePass {
     const NodeId before = r_.right_after(y);
     const DType base_type = r_.tensor(y).dtype;
     const Shape shape = *r_.tensor(y).shape;
-    TensorId branch = cast(before, id, x, kAdapters);
+    TensorId branch = cast(before, id, x, types_.adapters);
     if (finetune_.dropout > 0) {
       Node drop = made("", "Dropout", id, {branch});
       drop.attributes.set("ratio", finetune_.dropout);
       const Shape same = *r_.tensor(branch).shape;
-      branch = insert(before, std::move(drop), kAdapters, same);
+      branch = insert(before, std::move(drop), types_.adapters, same);
     }
     branch = product(before, id, branch, "lora_A", Dim(finetune_.rank));
     branch = product(before, id, branch, "lora_B", shape.back());
-    branch = insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), kAdapters, shape);
+    branch =
+        insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), types_.adapters, shape);
     if (row_) branch = cast(before, id, branch, base_type);
-    const DType type = row_ ? base_type : kAdapters;
+    const DType type = row_ ? base_type : types_.adapters;
     TensorId sum = insert(before, made("", "Add", id, {y, branch}), type, shape);
     sum = cast(before, id, sum, base_type);
     for (const NodeId reader : readers) r_.read_instead(reader, y, sum);
@@ -275,12 +277,11 @@ class FinetunePass {
                               : fmt::format("did you mean '{}'?", near));
   }
 
-  static constexpr DType kAdapters = DType::kFloat32;
   Rewrite r_;
   const Finetune& finetune_;
   const AdapterNames& names_;
   const QuantizationRow* row_;
-  DType compute_;
+  FinetuneTypes types_;
   size_t count_;
   std::set<std::string_view> met_;
   FinetuneReport done_;
@@ -288,9 +289,9 @@ class FinetunePass {
 
 }  // namespace
 
-Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute,
-                                    const AdapterNames& names) {
-  return FinetunePass(graph, finetune, compute, names).run();
+Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune,
+                                    const FinetuneTypes& types, const AdapterNames& names) {
+  return FinetunePass(graph, finetune, types, names).run();
 }
 
 }  // namespace plimsoll

@@ -31,26 +31,30 @@ using eager::Value;
 class Expander {
  public:
   Expander(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe, const Policy& policy,
-           Decider& decider)
+           Decider& decider, Passes written)
       : whole_(graph),
+        written_(written),
         plan_(plan),
         recipe_(recipe),
         machine_(recipe, policy, decider),
         kinds_(classify_parameters(graph)),
         known_(apply_rules(graph, recipe.training, kinds_)),
-        placements_(parallel::place_weights(graph, kinds_, recipe.parallel, received())),
+        placements_(parallel::place_weights(graph, kinds_, recipe.parallel, received_by(plan))),
         parts_(rank_graph()),
         graph_(parts_ ? *parts_ : graph),
         trains_(recipe.mode != Mode::kInference) {
     machine_.set_grad_enabled(trains_);
   }
 
+  // Whether passes that were written once were alike: else the result is none.
+  bool alike() const { return alike_; }
+
   Result<Expansion> run() {
     if (!known_) return tl::make_unexpected(known_.error());
     TRY(parallel::check_split(whole_, recipe_, placements_.split));
     TRY(parallel::check_experts(placements_.experts, recipe_));
     TRY(parallel::check_context(whole_, recipe_, machine_.policy(), machine_.decider()));
-    Forward values(graph_, kinds_, returned(), placements_, machine_);
+    Forward values(graph_, kinds_, returned_by(graph_, plan_), placements_, machine_);
     forward_ = &values;
     TRY(values.checkpoint(trains_ ? recipe_.checkpoint : "none"));
     make_residents();
@@ -91,21 +95,30 @@ class Expander {
     for (const size_t behind : phase.through) chain.push_back(&plan_.networks[behind]);
     const int64_t passes = trains_ ? phase.passes * recipe_.accumulate : 1;
     const Mesh& mesh = recipe_.parallel.mesh;
+    const Schedule schedule = recipe_.parallel.schedule;
+    const int64_t distinct =
+        written_ == Passes::kAll ? passes : parallel::distinct_micro_batches(schedule, passes);
     const parallel::Stage stage{.stages = mesh.extent(Axis::kStage),
                                 .stage = mesh.coordinate(Axis::kStage),
-                                .micro_batches = passes,
+                                .micro_batches = distinct,
                                 .chunks = chunks()};
-    const std::vector<Work> order = parallel::order_of(recipe_.parallel.schedule, stage);
-    const parallel::Period period = parallel::period_of(recipe_.parallel.schedule, stage);
-    std::vector<size_t> begins;  // the first event of each pass
-    bool written = false;        // a period, of which the next ones are no more than repeats
+    const std::vector<Work> order = parallel::order_of(schedule, stage);
+    const parallel::Period period =
+        written_ == Passes::kAll ? parallel::Period{} : parallel::period_of(schedule, stage);
+    const auto others_alike = [&](size_t at) {
+      const bool stands_for_others = distinct < passes && order[at].micro_batch == 1;
+      if (stands_for_others && alike_)
+        alike_ = machine_.repeat_apart_since(begins_[at], passes - distinct + 1);
+    };
+    begins_.clear();
+    bool written = false;  // a period, of which the next ones are no more than repeats
     for (size_t at = 0; at < order.size(); ++at) {
       const Work& work = order[at];
       const int64_t batch = work.micro_batch;
       if (work.pass == Pass::kForward) {
         // The first pass is over what the loader brings, the next over what other networks made.
         if (batch == 1) feed(*forward_, trained, made);
-        begins.resize(at + 1, machine_.here());
+        begins_.resize(at + 1, machine_.here());
         if (is_stage()) chain = {&plan_.networks[static_cast<size_t>(work.chunk)]};
         if (auto done = run_forward_pass(chain, work); !done) return done;
         const bool goes_back =
@@ -115,15 +128,17 @@ class Expander {
         } else if (!goes_back) {
           in_flight_[number_of(work)].values = forward_->take();
         }
+        others_alike(at);
         continue;
       }
-      begins.resize(at + 1, machine_.here());
+      begins_.resize(at + 1, machine_.here());
       if (trains_)
-        run_backward_pass(work, *chain.back(), batch + 1 == passes && !phase.gradient_penalty);
+        run_backward_pass(work, *chain.back(), batch + 1 == distinct && !phase.gradient_penalty);
+      others_alike(at);
       if (written) continue;
       const int64_t more = parallel::periods_after(order, at, period);
       written = more > 0;
-      if (written && repeat_since(begins[at + 1 - period.passes], more, period))
+      if (written && repeat_since(begins_[at + 1 - period.passes], more, period))
         at += static_cast<size_t>(more) * period.passes;
     }
     if (trains_) sum_tied(machine_, *forward_, plan_.tied);
@@ -234,22 +249,6 @@ class Expander {
           leaf && leaf->is_leaf && !leaf->reached)
         kinds_[id] = WeightRole::kUnreached;
     }
-  }
-
-  // What the networks' callers read.
-  std::vector<TensorId> returned() const {
-    std::vector<TensorId> all = graph_.outputs;
-    for (const PlannedNetwork& network : plan_.networks)
-      all.insert(all.end(), network.outputs.begin(), network.outputs.end());
-    return all;
-  }
-
-  // Of a pipeline's stage before this one.
-  std::vector<TensorId> received() const {
-    std::vector<TensorId> all;
-    for (const PlannedNetwork& network : plan_.networks)
-      all.insert(all.end(), network.received.begin(), network.received.end());
-    return all;
   }
 
   static bool is_buffer(WeightRole kind) { return kind == WeightRole::kBuffer; }
@@ -371,6 +370,8 @@ class Expander {
   Value& value(TensorId id) { return (*forward_)[id]; }
 
   const Graph& whole_;
+  Passes written_;
+  bool alike_ = true;
   const TrainingPlan& plan_;
   const Recipe& recipe_;
   Machine machine_;
@@ -381,6 +382,7 @@ class Expander {
   const Graph& graph_;  // of this device
   bool trains_;
   Forward* forward_ = nullptr;
+  std::vector<size_t> begins_;           // of the phase that runs: the first event of each pass
   std::vector<Value> fed_;               // inputs as the loader brings them
   std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
   std::vector<std::unique_ptr<Observer>> strategies_;
@@ -394,9 +396,11 @@ class Expander {
 }  // namespace
 
 Result<Expansion> expand(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe,
-                         const Policy& policy, Decider& decider) {
-  Expander expander(graph, plan, recipe, policy, decider);
-  return expander.run();
+                         const Policy& policy, Decider& decider, Passes written) {
+  Expander expander(graph, plan, recipe, policy, decider, written);
+  auto made = expander.run();
+  return expander.alike() ? std::move(made)
+                          : expand(graph, plan, recipe, policy, decider, Passes::kAll);
 }
 
 }  // namespace plimsoll

@@ -15,11 +15,16 @@ struct Expansion {
   std::vector<WeightRole> weight_roles;
 };
 
+// Which passes of micro-batches are written down: one of those that are alike, or all.
+enum class Passes : uint8_t { kDistinct, kAll };
+
 // `graph` must have been inferred. `decider` answers what depends on symbols, at its hints; its
 // guards go into the step. E260 where the graph has no float output to take a loss of, E262
 // where a rule of the recipe names no weight.
-// Cost: linear in nodes, about a microsecond per event.
+// Cost: linear in nodes, about a microsecond per event; micro-batches that are alike cost their
+// allocations alone, where all wait for their backward passes, and nothing elsewhere.
 Result<Expansion> expand(const Graph& graph, const TrainingPlan& plan, const Recipe& recipe,
-                         const Policy& policy, Decider& decider);
+                         const Policy& policy, Decider& decider,
+                         Passes written = Passes::kDistinct);
 
 }  // namespace plimsoll

@@ -23,6 +23,20 @@ std::vector<Value> outputs_of(Forward& forward, const PlannedNetwork& network) {
 
 }  // namespace
 
+std::vector<TensorId> returned_by(const Graph& graph, const TrainingPlan& plan) {
+  std::vector<TensorId> all = graph.outputs;
+  for (const PlannedNetwork& network : plan.networks)
+    all.insert(all.end(), network.outputs.begin(), network.outputs.end());
+  return all;
+}
+
+std::vector<TensorId> received_by(const TrainingPlan& plan) {
+  std::vector<TensorId> all;
+  for (const PlannedNetwork& network : plan.networks)
+    all.insert(all.end(), network.received.begin(), network.received.end());
+  return all;
+}
+
 void feed(Forward& forward, const PlannedNetwork& network, const std::vector<Value>& made) {
   for (size_t i = 0; i < std::min(made.size(), network.inputs.size()); ++i) {
     forward[network.inputs[i]] = made[i];

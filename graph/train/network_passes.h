@@ -12,6 +12,10 @@ namespace plimsoll {
 
 using Networks = std::vector<const PlannedNetwork*>;
 
+// What the networks' callers read of the graph, and what the stages before these made.
+std::vector<TensorId> returned_by(const Graph& graph, const TrainingPlan& plan);
+std::vector<TensorId> received_by(const TrainingPlan& plan);
+
 // What one network made becomes another's first inputs.
 void feed(Forward& forward, const PlannedNetwork& network, const std::vector<eager::Value>& made);
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from misses import algorithms, blame, facts, odd_shapes, widths_of_memory
 from musts import table_of
 from records import load
+from scaling import section as scaling
 from sharded import section
 from table import HEAD, TOLD, all_rows, for_readme, left_out_rows, markdown
 
@@ -54,6 +55,7 @@ def main(readme, docs, folder, folds_file=None):
     rows = all_rows(lines, told)
     text = [ABOUT, ""] + asked(table_of(lines, folds)) + ["## All rows", "", markdown(HEAD, [cells for _, cells in rows]), ""]
     text += section(Path(folder) / "sharded")
+    text += scaling(lines + load(Path(folder) / "scaling"))
     if folds:
         text += [LEFT_OUT, "", markdown(HEAD[:12], left_out_rows(folds)), ""]
     text += widths_of_memory(lines) + odd_shapes(lines) + algorithms(lines) + facts(lines)

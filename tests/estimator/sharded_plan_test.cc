@@ -78,4 +78,44 @@ TEST_CASE("sharded plan: model flop utilisation is the same share of the pace, h
   CHECK(of_pace(4) == doctest::Approx(replicated).epsilon(1e-6));
 }
 
+// Korthikanti et al., arXiv:2205.05198, 5: hardware operations are those with recomputation.
+TEST_CASE("sharded plan: hardware flop utilisation counts what is computed again") {
+  Request request = test::request("hf:meta-llama/Llama-3.2-1B", "h100-sxm-80gb", 1);
+  request.dims["sequence"] = 4096;
+  const auto executed_of_needed = [&](const char* checkpoint) {
+    request.recipe.checkpoint = checkpoint;
+    const Estimate e = test::answer(request);
+    REQUIRE(e.time.hfu);
+    return *e.time.hfu / *e.time.mfu;
+  };
+  const double plain = executed_of_needed("none");  // the scores of attention alone
+  CHECK(plain > 1);
+  CHECK(plain < 1.06);
+  // Blocks go forward once more: a third of their operations, the head's not.
+  CHECK(executed_of_needed("blocks") > plain + .2);
+  CHECK(executed_of_needed("blocks") < plain + 1. / 3);
+}
+
+// 405 billion weights: what a step consists of, its distinct events, does not grow with the ranks
+// along an axis, nor with the micro-batches of a schedule's steady part.
+TEST_CASE("sharded plan: a step is as long on 16,384 GPUs as on 128") {
+  const auto events = [](int64_t machines, int64_t micro_batches) {
+    Request request = test::request("hf:llama-3.1-405b", "h100-sxm-80gb", 1);
+    request.nodes = machines;
+    request.gpu_count = 8 * machines;
+    request.network = "infiniband-ndr";
+    request.parallel.fsdp = true;
+    request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 8;
+    request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 8;
+    request.recipe.accumulate = micro_batches;
+    const auto platform = find_platform(test::hwdb(), request, request.devices.front());
+    REQUIRE(platform);
+    const auto model = compile(request, *platform);
+    REQUIRE(model);
+    return model->step.events.size();
+  };
+  CHECK(events(2048, 32) <= events(16, 32));
+  CHECK(events(16, 512) == events(16, 32));
+}
+
 }  // namespace plimsoll

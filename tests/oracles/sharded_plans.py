@@ -4,10 +4,11 @@
     python sharded_plans.py fsdp-tp ../golden/sharded/fsdp-tp.json
     python sharded_plans.py checkpoint ../golden/sharded/checkpoint.json
     python sharded_plans.py autocast ../golden/sharded/autocast.json
+    python sharded_plans.py lora ../golden/sharded/lora.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
 torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward. autocast: FSDP's
-mixed precision under autocast.
+mixed precision under autocast. lora: peft's adapters beside frozen weights of the same units.
 """
 import pretended_gpu
 
@@ -17,6 +18,7 @@ if __name__ == "__main__":
 import itertools  # noqa: E402  (torch must come after the shim)
 
 import torch  # noqa: E402
+from peft import LoraConfig, inject_adapter_in_model  # noqa: E402
 from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, main  # noqa: E402
 from torch import nn  # noqa: E402
 from torch._subclasses.fake_tensor import unset_fake_temporarily  # noqa: E402
@@ -115,7 +117,26 @@ class Checkpointed(Either):
         return model
 
 
+class Adapters(Fsdp2):
+    """Linear layers of blocks have adapters, which alone are trained."""
+
+    @staticmethod
+    def cases(name):
+        if name == "perceptron":
+            return
+        for ranks, checkpoint, precision in itertools.product((2, 8), ("none", "blocks"), ("fp32", "mixed-bf16")):
+            yield {"ranks": ranks, "lora_rank": 8, "checkpoint": checkpoint, "keeps_gathered": False, "precision": precision, "optimizer": "adam"}
+
+    @staticmethod
+    def wrap(model, case):
+        with unset_fake_temporarily():
+            model = inject_adapter_in_model(LoraConfig(r=case["lora_rank"], target_modules=["up", "down"]), model)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad = "lora_" in name
+        return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
+
+
 if __name__ == "__main__":
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast})
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters})

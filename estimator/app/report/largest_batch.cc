@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "estimator/app/report/advice.h"
 #include "estimator/app/report/answer_notes.h"
@@ -86,6 +87,22 @@ std::string growth(const LargestBatch& largest) {
                                                          (many.batch - few.batch)));
 }
 
+// Whose batch it is, where there are several GPUs.
+std::string of_each_gpu(const LargestBatch& largest, const Page& page) {
+  const Request& request = largest.notes.request;
+  if (request.gpu_count <= 1 || largest.vary != "batch") return "";
+  const auto is_shared = [&](Axis axis) {
+    return request.parallel.axes[static_cast<size_t>(axis)] > 1;
+  };
+  const bool shares =
+      std::ranges::any_of(std::array{Axis::kTensor, Axis::kContext, Axis::kStage}, is_shared);
+  return wrapped(
+      fmt::format("a batch is the samples of each GPU{}; the speed is that of all {} "
+                  "GPUs",
+                  shares ? ", or of each group that shares samples" : "", request.gpu_count),
+      page);
+}
+
 std::string as_fast_hint(const LargestBatch& largest, const Page& page) {
   if (largest.as_fast == 0 || largest.as_fast == largest.answer.safe) return "";
   const auto at = std::ranges::find_if(
@@ -150,7 +167,7 @@ std::string to_text(const LargestBatch& largest, const Page& page, bool quiet, b
   if (largest.rounds.empty())
     return largest.advice.empty() ? text : text + assumed_paragraph(largest.notes, page);
   text += "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
-          as_fast_hint(largest, page) + first_dip(largest, page) +
+          of_each_gpu(largest, page) + as_fast_hint(largest, page) + first_dip(largest, page) +
           assumed_paragraph(largest.notes, page);
   return basis ? text + basis_text(largest.notes, page) : text;
 }

@@ -99,8 +99,8 @@ class PlanList {
     if (!shards) return shared.shards() ? 0 : 1;
     const int64_t replicas = plan.whole_replicas(), experts = plan.block.experts;
     if (!space_.may_shard || replicas * plan.block.context * experts == 1) return 0;
-    if (experts > 1 && replicas * plan.block.context > 1) return 0;
-    if (sharding.within_node && plan.block.context * experts > 1) return 0;
+    const bool zero_3 = !sharding.fsdp && sharding.what == Sharded::kWeights;
+    if (zero_3 && experts > 1) return 0;
     if (!sharding.fsdp && plan.stages > 1 && sharding.what > Sharded::kStates) return 0;
     if (shared.shards() && shared.fsdp != sharding.fsdp) return 0;
     if (shared.zero) {
@@ -111,7 +111,8 @@ class PlanList {
     if (const int64_t group = requested(request_, Axis::kShard); group > 0)
       return !sharding.within_node && replicas % group == 0 ? group : 0;
     if (!sharding.within_node) return replicas;
-    const int64_t group = space_.per_node / plan.block.tensor;
+    const int64_t within = plan.block.tensor * plan.block.context * experts;
+    const int64_t group = space_.per_node % within == 0 ? space_.per_node / within : 0;
     return group > 1 && group < replicas && replicas % group == 0 ? group : 0;
   }
 

@@ -53,9 +53,10 @@ struct ClusterPlan {
 
   // Replicas that have all experts, of several ranks each.
   int64_t whole_replicas() const { return replicas / block.experts; }
-  // Ranks that share what is sharded: those that share sequences and experts do too, of all but
-  // the experts.
+  // Ranks that share what is sharded, but experts: those that share sequences and experts do too.
   int64_t sharers() const { return group * block.context * block.experts; }
+  // ... of experts: those that have the same ones.
+  int64_t sharers_of_experts() const { return group * block.context; }
   Mesh mesh() const;
   // Micro-batches whose feature maps a stage holds at once: a part of one where a stage is in
   // chunks.
@@ -85,8 +86,7 @@ struct PlanSpace {
 // 64; each schedule, an interleaved one with chunks of as many blocks. What the request says of
 // axes, sharding, schedule and checkpointing stays as it is. ZeRO 2 and 3 have no stages: DeepSpeed
 // refuses them (deepspeed/runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible with pipeline
-// parallelism"). Where ranks share experts and what is sharded, they are all replicas: other ranks
-// with the same experts are refused by plan_on(). Cost: linear in plans.
+// parallelism"), and no stage 3 beside experts that ranks share (plan_on()). Cost: linear in plans.
 std::vector<ClusterPlan> cluster_plans(const Request& request, const PlanSpace& space);
 
 Request with_plan(Request request, const ClusterPlan& plan);

@@ -23,7 +23,7 @@ struct PricedPlan {
   Range device_range{};
   int64_t step_ns = 0, communication_ns = 0, bubble_ns = 0;
   double samples_per_second = 0;
-  std::optional<double> tokens_per_second{}, mfu{};
+  std::optional<double> tokens_per_second{}, mfu{}, hfu{};
   std::optional<int64_t> run_ns{};
   std::optional<double> run_price{};
 };
@@ -42,6 +42,7 @@ inline void describe(Fields& f, PricedPlan& p) {
   f("tokens_per_second", p.tokens_per_second,
     {.meaning = "of all GPUs; null where the model counts no tokens", .low = 0});
   f("mfu", p.mfu, {.meaning = "null where the card's peak is not known", .low = 0});
+  f("hfu", p.hfu, {.meaning = "as mfu, with what is computed again", .low = 0});
   f("run_ns", p.run_ns,
     {.meaning = "of as many tokens as were given, or of the epochs, or of one",
      .absent_where = !p.run_ns});

@@ -18,12 +18,12 @@ std::set<int64_t> kinds_of_stages(int64_t stages) {
   return {0, std::min<int64_t>(1, stages - 1), stages - 1};
 }
 
-// Of what a stage keeps of its weights; experts that ranks share are whole on each.
+// Of what a stage keeps of its weights; experts that ranks share have fewer sharers.
 int64_t shared(int64_t bytes, const ClusterPlan& plan, const BlockPrice& stage, Sharded from) {
   if (plan.sharding.what < from) return bytes;
   const double apart = plan.block.experts > 1 ? stage.experts_share() : 0;
-  const auto whole = static_cast<int64_t>(apart * static_cast<double>(bytes));
-  return whole + (bytes - whole) / plan.sharers();
+  const auto experts = static_cast<int64_t>(apart * static_cast<double>(bytes));
+  return experts / plan.sharers_of_experts() + (bytes - experts) / plan.sharers();
 }
 
 // Of one stage.

@@ -46,6 +46,7 @@ std::optional<EstimatedPlan> estimated(const Request& request, const ClusterPlan
                     .samples_per_second = e->time.samples_per_second,
                     .tokens_per_second = e->time.tokens_per_second,
                     .mfu = e->time.mfu,
+                    .hfu = e->time.hfu,
                     .run_ns = e->time.run_ns ? e->time.run_ns : e->time.epoch_ns};
   return EstimatedPlan{.plan = plan,
                        .priced = std::move(priced),

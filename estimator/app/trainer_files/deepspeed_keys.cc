@@ -2,6 +2,7 @@
 // (transformers/integrations/deepspeed.py).
 #include "estimator/app/trainer_files/shared_words.h"
 #include "estimator/app/trainer_files/trainer_program.h"
+#include "estimator/app/trainer_files/trainer_settings.h"
 
 namespace plimsoll {
 namespace {
@@ -30,6 +31,19 @@ constexpr TrainerKey kDeepSpeedKeys[] = {
      "a second copy of weights in each machine",
      {},
      Use::kComposed},
+    {"zero_optimization.stage3_prefetch_bucket_size", "zero-prefetch", kUnlessAuto, Use::kSets,
+     Others::kAsWritten},
+    {"zero_optimization.prefetch_bucket_size", "zero-prefetch", kUnlessAuto, Use::kElse,
+     Others::kAsWritten},
+    {"zero_optimization.stage3_max_live_parameters", "zero-live", kUnlessAuto, Use::kSets,
+     Others::kAsWritten},
+    {"zero_optimization.max_live_parameters", "zero-live", kUnlessAuto, Use::kElse,
+     Others::kAsWritten},
+    {"zero_optimization.stage3_param_persistence_threshold", "zero-persistent", kUnlessAuto,
+     Use::kSets, Others::kAsWritten},
+    {"zero_optimization.param_persistence_threshold", "zero-persistent", kUnlessAuto, Use::kElse,
+     Others::kAsWritten},
+    {"communication_data_type", "reduce-dtype", kReduceWords},
     {"bf16.enabled", "precision", kDeepSpeedBf16, Use::kOneOf},
     {"fp16.enabled", "precision", kDeepSpeedFp16, Use::kOneOf},
     {"optimizer.type", "optimizer", kDeepSpeedTypes},
@@ -40,6 +54,12 @@ constexpr std::string_view kDeepSpeedMarks[] = {
     "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
     "zero_allow_untested_optimizer"};
 
+// Files have them whatever the stage is.
+void keep_of_stage(const JsonValue&, TrainerSettings& settings) {
+  if (settings.text("zero") == "3") return;
+  for (const char* name : {"zero-prefetch", "zero-live", "zero-persistent"}) settings.remove(name);
+}
+
 }  // namespace
 
 TrainerProgram deepspeed_program() {
@@ -47,7 +67,8 @@ TrainerProgram deepspeed_program() {
           "",
           kDeepSpeedMarks,
           {kDeepSpeedKeys},
-          "deepspeed, runtime/config.py and zero/config.py; deepspeed.ai/docs/config-json"};
+          "deepspeed, runtime/config.py and zero/config.py; deepspeed.ai/docs/config-json",
+          keep_of_stage};
 }
 
 }  // namespace plimsoll

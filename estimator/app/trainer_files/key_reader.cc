@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -48,6 +49,15 @@ std::vector<std::string> words_of_value(const JsonValue& value) {
 std::optional<std::string_view> find_word(const TrainerKey& key, std::string_view written) {
   const auto found = std::ranges::find(key.words, written, &TrainerWord::written);
   return found == key.words.end() ? std::nullopt : std::optional(found->text);
+}
+
+// A count of elements that is written as 5e8.
+std::string written_text(const SettingRow& row, const JsonValue& value) {
+  constexpr double kMostExact = 9007199254740992;  // 2^53
+  const auto number = value.number() ? value.real() : std::nullopt;
+  const bool count = row.value.type == SettingValue::Type::kCount && number && *number >= 0 &&
+                     *number <= kMostExact && std::floor(*number) == *number;
+  return count ? std::to_string(static_cast<int64_t>(*number)) : text_of(value);
 }
 
 bool is_single_value(const JsonValue& value) { return !value.members() && !value.list(); }
@@ -178,7 +188,7 @@ class KeyReader {
     } else if (member.value.members()) {
       return wrong_kind(member, "one value");
     } else {
-      text = text_of(member.value);
+      text = written_text(*row, member.value);
     }
     return text.empty() ? Result<void>() : put(key, std::move(text), member);
   }

@@ -18,6 +18,9 @@ inline constexpr TrainerWord kFusedLinearWords[] = {{"true", "fused-linear"}, {"
 inline constexpr TrainerWord kDtypes[] = {{"bfloat16", "bf16"}, {"bf16", "bf16"},
                                           {"float16", "fp16"},  {"fp16", "fp16"},
                                           {"float32", ""},      {"auto", ""}};
+inline constexpr TrainerWord kReduceWords[] = {{"float32", "fp32"},  {"fp32", "fp32"},
+                                               {"bfloat16", "bf16"}, {"bf16", "bf16"},
+                                               {"float16", "fp16"},  {"fp16", "fp16"}};
 inline constexpr TrainerWord kImplementations[] = {
     {"eager", "eager"},
     {"sdpa", "sdpa"},

@@ -131,6 +131,13 @@ void read_precision(const JsonValue& root, bool shards, TrainerSettings& setting
                  "training.mixed_precision_param");
 }
 
+void read_reduction(const JsonValue& root, bool shards, TrainerSettings& settings) {
+  const std::string word = word_of(root, "training", "mixed_precision_reduce");
+  const auto* const known = std::ranges::find(kReduceWords, word, &TrainerWord::written);
+  if (shards && known != std::end(kReduceWords))
+    settings.add("reduce-dtype", std::string(known->text), "training.mixed_precision_reduce");
+}
+
 void read_optimizer(const JsonValue& root, TrainerSettings& settings) {
   const std::string optimizer = settings.text("optimizer");
   const std::string way = word_of(root, "optimizer", "implementation");
@@ -173,6 +180,7 @@ void compose_titan(const JsonValue& root, TrainerSettings& settings) {
   read_checkpoints(root, settings);
   read_axes(root, settings);
   read_precision(root, !settings.text("fsdp").empty(), settings);
+  read_reduction(root, !settings.text("fsdp").empty(), settings);
   read_optimizer(root, settings);
 }
 

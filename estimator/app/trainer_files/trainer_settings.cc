@@ -43,4 +43,11 @@ void TrainerSettings::replace(std::string_view name, std::string text) {
   if (found) all_[static_cast<size_t>(found - all_.data())].text = std::move(text);
 }
 
+void TrainerSettings::remove(std::string_view name) {
+  const auto [setting, entry] = name_and_entry(name);
+  std::erase_if(all_, [&, s = setting, e = entry](const One& one) {
+    return one.row->name == s && one.entry == e;
+  });
+}
+
 }  // namespace plimsoll

@@ -32,6 +32,7 @@ class TrainerSettings {
   void add(std::string_view name, std::string text, std::string key);
   // Of what is set.
   void replace(std::string_view name, std::string text);
+  void remove(std::string_view name);
   void add_note(std::string text) { notes_.push_back(std::move(text)); }
   const std::vector<std::string>& notes() const { return notes_; }
 

@@ -38,6 +38,11 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     return;
   }
   add("fsdp", ranks);
+  if (one.contains("lora_rank")) {
+    add("finetune", "lora");
+    add("lora-rank", std::to_string(one["lora_rank"].get<int>()));
+    add("lora-targets", "up,down");
+  }
   if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
   add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
   if (one["keeps_gathered"]) add("zero", "2");
@@ -71,9 +76,10 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
                                                 : "";
   const std::string kind = one.contains("cp_kind")             ? one["cp_kind"].get<std::string>()
                            : one.contains("sequence_parallel") ? "tp"
-                                                               : "fsdp";
-  const bool hybrid = one.contains("replicas") || one.contains("checkpoint") ||
-                      one["precision"] == "mixed-amp-bf16";
+                           : one.contains("lora_rank")
+                               ? fmt::format("lora {} fsdp", one["checkpoint"].get<std::string>())
+                               : "fsdp";
+  const bool hybrid = one.contains("version") && !one.contains("form");
   const std::string shards =
       one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
   return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}", model, kind,
@@ -189,6 +195,14 @@ TEST_CASE("a rank of FSDP under autocast keeps and takes what PyTorch's does") {
   CHECK(compared.stays.count() == 8);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded autocast peak", compared.peak);
+}
+
+TEST_CASE(
+    "a rank of FSDP2 that trains adapters of frozen weights keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("lora");
+  CHECK(compared.stays.count() == 24);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded lora peak", compared.peak);
 }
 
 TEST_CASE(

@@ -35,6 +35,27 @@ TEST_CASE("flat sharded: two units are whole in backward, beside what is in none
   CHECK(whole.count(CollectiveKind::kAllGather) == 4);
 }
 
+TEST_CASE("flat sharded: gradients are summed in the type that is asked for") {
+  Recipe recipe = fsdp1();
+  recipe.parallel.reduce_type = ReduceType::kBFloat16;
+  const auto sent = [](const test::ParallelStep& s) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < s.step.collectives.size(); ++i) {
+      if (s.step.collectives[i].kind == CollectiveKind::kReduceScatter)
+        bytes += s.bound.collective_bytes[i];
+    }
+    return bytes;
+  };
+  const test::ParallelStep half(recipe), whole(fsdp1());
+  CHECK(sent(whole) == 4 * kAllCount);
+  CHECK(sent(half) == 2 * kAllCount);
+  CHECK(half.timeline.gradient_bytes == whole.timeline.gradient_bytes);
+  recipe.parallel.sharded_by = ShardedBy::kFsdp2;
+  const test::ParallelStep of_fsdp2(recipe);
+  CHECK(sent(of_fsdp2) == 2 * kAllCount);
+  CHECK(of_fsdp2.timeline.gradient_bytes == 4 * kAllCount / kFlatRanks);
+}
+
 // _all_reduce_stream of _reduce_grad(), _runtime_utils.py.
 TEST_CASE("flat sharded: replicas sum beside the backward pass, blocks are gathered ahead") {
   Recipe recipe = fsdp1();

@@ -123,6 +123,9 @@ TEST_CASE("schedule: a period comes again until the last backward pass") {
   CHECK(group.passes == 8);
   CHECK(group.micro_batches == 2);
   CHECK(period_of(Schedule::kForwardFirst, zero).passes == 0);
+  CHECK(distinct_micro_batches(Schedule::kForwardFirst, 64) == 3);
+  CHECK(distinct_micro_batches(Schedule::kForwardFirst, 2) == 2);
+  CHECK(distinct_micro_batches(Schedule::kZeroBubble, 64) == 64);
   CHECK(periods_after(order, 8, {}) == 0);
 }
 

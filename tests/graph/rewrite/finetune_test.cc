@@ -28,7 +28,7 @@ Adapted adapt_small(const std::string& targets, double dropout = 0) {
   Graph& graph = model->config.networks.front().graph;
   Adapted adapted;
   Finetune finetune{.kind = FinetuneKind::kLora, .dropout = dropout, .targets = targets};
-  adapted.report = add_adapters(graph, finetune, DType::kBFloat16, model->lora);
+  adapted.report = add_adapters(graph, finetune, FinetuneTypes{}, model->lora);
   for (const Tensor& t : graph.tensors) {
     if (t.name.find("lora_") == std::string::npos || t.kind != TensorKind::kParameter) continue;
     std::string shape;

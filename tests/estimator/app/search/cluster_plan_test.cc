@@ -117,6 +117,16 @@ TEST_CASE("cluster plans: sequences and experts are shared where the space has t
   space.experts = 8;
   CHECK(any(shares_sequences));
   CHECK(any(shares_experts));
+  // Ranks with the same experts shard them too, but for DeepSpeed's stage 3.
+  CHECK(any([](const ClusterPlan& p) {
+    return p.block.experts > 1 && p.sharding.fsdp && p.sharers_of_experts() > 1;
+  }));
+  CHECK(any([](const ClusterPlan& p) {
+    return p.block.experts > 1 && p.sharding.within_node && p.group < p.whole_replicas();
+  }));
+  CHECK_FALSE(any([](const ClusterPlan& p) {
+    return p.block.experts > 1 && !p.sharding.fsdp && p.sharding.what == Sharded::kWeights;
+  }));
   const auto plans = cluster_plans(of_cluster(), space);
   for (size_t i = 0; i < plans.size(); i += 97) {
     const ClusterPlan& p = plans[i];

@@ -412,6 +412,25 @@ TEST_CASE("a config of DeepSpeed, by itself, in a file and named by one") {
   CHECK(twice.code == "E114");
 }
 
+TEST_CASE("how far DeepSpeed gathers ahead, and the type of gradients that are summed") {
+  const test::Scratch scratch;
+  const TrainerFile three = read_as(scratch, "zero3.json", R"({"communication_data_type": "bf16",
+    "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 5e7, "stage3_max_live_parameters": 2e9,
+    "stage3_param_persistence_threshold": "auto"}})");
+  CHECK(texts_of_settings(three) == Texts{{"zero", "3"},
+                                          {"zero-prefetch", "50000000"},
+                                          {"zero-live", "2000000000"},
+                                          {"reduce-dtype", "bf16"}});
+  const TrainerFile two =
+      read_as(scratch, "zero2.json",
+              R"({"zero_optimization": {"stage": 2, "stage3_max_live_parameters": 1e9}})");
+  CHECK(texts_of_settings(two) == Texts{{"zero", "2"}});
+  const TrainerFile titan = read_as(scratch, "t.toml",
+                                    "[training]\nlocal_batch_size = 1\n"
+                                    "mixed_precision_reduce = \"float32\"\n");
+  CHECK(titan.settings.text("reduce-dtype") == "fp32");
+}
+
 TEST_CASE("what torchtune builds and ships here has its name") {
   const std::vector<std::string> shipped = published_models();
   const test::Scratch scratch;
