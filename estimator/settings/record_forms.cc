@@ -28,8 +28,9 @@ std::optional<std::string> written_mode(const std::string& written) {
   return word;
 }
 
-// A source may add to the word: "mse (mean)".
+// A source may add to the word: "mse (mean)"; the form of a loss is another setting's.
 std::optional<std::string> written_loss(const std::string& written) {
+  if (written.starts_with("chunked cross entropy")) return "";
   for (int loss = 0; loss <= static_cast<int>(Loss::kNone); ++loss) {
     const std::string_view word = name(static_cast<Loss>(loss));
     if (written.starts_with(word)) return std::string(word);

@@ -108,21 +108,28 @@ class FinetunePass {
   void fold_in(TensorId weight, int64_t rank) {
     const std::vector<NodeId> readers = r_.readers(weight);
     if (readers.empty() || !r_.tensor(weight).shape) return;
+    const DType type = type_beside(weight);
     const NodeId before = r_.first_reader(weight);
     const Shape shape = *r_.tensor(weight).shape;
     const std::string name = r_.tensor(weight).name;
     const Dim rows = shape.size() == 3 ? shape[0] * Dim(rank) : Dim(rank);
-    const TensorId a = adapter(fmt::format("{}.lora_A.weight", name), {rows, shape.back()});
+    const TensorId a = adapter(fmt::format("{}.lora_A.weight", name), type, {rows, shape.back()});
     const TensorId b =
-        adapter(fmt::format("{}.lora_B.weight", name), {shape[shape.size() - 2], rows});
+        adapter(fmt::format("{}.lora_B.weight", name), type, {shape[shape.size() - 2], rows});
     Node node = made("plimsoll", "AdaptedWeight", before, {weight, a, b});
     const TensorId sum = insert(before, std::move(node), r_.tensor(weight).dtype, shape);
     for (const NodeId reader : readers) r_.read_instead(reader, weight, sum);
     ++done_.stacked;
   }
 
-  TensorId adapter(const std::string& name, Shape shape) {
-    const TensorId weight = r_.add_parameter(name, kAdapters, std::move(shape));
+  // Of adapters of a layer with that weight.
+  DType type_beside(TensorId weight) const {
+    if (finetune_.adapters_wide) return DType::kFloat32;
+    return r_.tensor(weight).quantized ? compute_ : r_.tensor(weight).dtype;
+  }
+
+  TensorId adapter(const std::string& name, DType type, Shape shape) {
+    const TensorId weight = r_.add_parameter(name, type, std::move(shape));
     r_.graph().tensors[weight].weight = true;
     return weight;
   }
@@ -191,10 +198,11 @@ class FinetunePass {
 
   TensorId product(NodeId before, NodeId id, TensorId x, const std::string& part, const Dim& out) {
     Shape shape = *r_.tensor(x).shape;
+    const DType type = r_.tensor(x).dtype;
     const TensorId weight =
-        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), {out, shape.back()});
+        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), type, {out, shape.back()});
     shape.back() = out;
-    return insert(before, made("plimsoll", "Linear", id, {x, weight}), kAdapters, shape);
+    return insert(before, made("plimsoll", "Linear", id, {x, weight}), type, shape);
   }
 
   void adapt(NodeId id) {
@@ -205,18 +213,19 @@ class FinetunePass {
     const NodeId before = r_.right_after(y);
     const DType base_type = r_.tensor(y).dtype;
     const Shape shape = *r_.tensor(y).shape;
-    TensorId branch = cast(before, id, x, kAdapters);
+    const DType adapters = type_beside(node.inputs[1]);
+    TensorId branch = cast(before, id, x, adapters);
     if (finetune_.dropout > 0) {
       Node drop = made("", "Dropout", id, {branch});
       drop.attributes.set("ratio", finetune_.dropout);
       const Shape same = *r_.tensor(branch).shape;
-      branch = insert(before, std::move(drop), kAdapters, same);
+      branch = insert(before, std::move(drop), adapters, same);
     }
     branch = product(before, id, branch, "lora_A", Dim(finetune_.rank));
     branch = product(before, id, branch, "lora_B", shape.back());
-    branch = insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), kAdapters, shape);
+    branch = insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), adapters, shape);
     if (row_) branch = cast(before, id, branch, base_type);
-    const DType type = row_ ? base_type : kAdapters;
+    const DType type = row_ ? base_type : adapters;
     TensorId sum = insert(before, made("", "Add", id, {y, branch}), type, shape);
     sum = cast(before, id, sum, base_type);
     for (const NodeId reader : readers) r_.read_instead(reader, y, sum);
@@ -275,7 +284,6 @@ class FinetunePass {
                               : fmt::format("did you mean '{}'?", near));
   }
 
-  static constexpr DType kAdapters = DType::kFloat32;
   Rewrite r_;
   const Finetune& finetune_;
   const AdapterNames& names_;

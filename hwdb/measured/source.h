@@ -14,7 +14,8 @@
 // `precisions` which precision the word of a trainer means; `datasets`
 // how many samples a data set has that the program holds in the host's memory; `cases` what holds
 // for some of the records only: those of a framework, model, device, mode, dtype or optimisation,
-// on several machines or on one.
+// on several machines or on one, or with one of `words` under `key`, which the case says in other
+// keys then.
 #pragma once
 
 #include <optional>
@@ -38,6 +39,7 @@ struct NamedNetwork {
 // The precision's row that a word means there, with FSDP's own setting or any.
 struct NamedPrecision {
   std::string dtype, mixed;  // mixed empty: any
+  std::string prepared;      // as the run has kbit_prepare; empty: any
   std::string precision;
 };
 
@@ -53,6 +55,8 @@ struct MeasuredCase {
   std::string device, mode, dtype, optimisation;
   std::optional<bool> several_nodes;
   std::optional<int64_t> gpus;  // in all
+  std::string key;              // whose word is one of
+  std::vector<std::string> words;
   MeasuredRun defaults;
 
   bool holds(const MeasuredRun& run) const;
