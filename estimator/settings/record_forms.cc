@@ -74,7 +74,9 @@ std::optional<std::string> written_stage(const std::string& written) {
 std::optional<std::string> written_attention(const std::string& written) {
   static constexpr std::string_view kWords[] = {"math", "fused", "eager",
                                                 "sdpa", "flash", "flash-1"};
-  if (written == "flash_attention_2" || written == "flash_attention_3") return "flash";
+  for (const std::string_view package : {"flash_attention", "flash-attn", "flash_attn"}) {
+    if (written.starts_with(package)) return "flash";
+  }
   if (written == "flex_attention" || written == "xformers") return std::nullopt;
   return std::ranges::find(kWords, written) != std::end(kWords) ? written : "";
 }

@@ -40,6 +40,9 @@ constexpr TrainerDefault kUnsloth[] = {{"clip-grad-norm", "1"},       {"optimize
                                        {"lora-targets", "all-linear"}};
 constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"optimizer", "adamw"},
+                                      {"lora-alpha", "16"},
+                                      {"lora-dropout", "0.05"},
+                                      {"lora-targets", "q_proj,v_proj"},
                                       {"lora-fp32", "off"},
                                       {"kbit-prepare", "off"},
                                       {"bitsandbytes", "0.42"},

@@ -68,6 +68,13 @@ MeasuredSource read_source(JsonObject& object) {
                                  .precision = precision.required_string("precision")});
     precision.finish();
   }
+  for (const JsonValue& row : object.optional_list("quantizations")) {
+    JsonObject form(row, object.file(), object.faults());
+    source.quantizations.push_back({.quantize = form.required_string("quantize"),
+                                    .model = form.optional_string("model").value_or(""),
+                                    .means = form.required_string("means")});
+    form.finish();
+  }
   for (const JsonValue& row : object.optional_list("datasets")) {
     JsonObject dataset(row, object.file(), object.faults());
     source.datasets.push_back(
@@ -141,6 +148,10 @@ void MeasuredSource::complete(MeasuredRun& run) const {
     run.dtype = meant->precision;
     if (!meant->mixed.empty()) run.mixed_precision.clear();
   }
+  const auto form = std::ranges::find_if(quantizations, [&](const NamedQuantization& q) {
+    return q.quantize == run.quantize && (q.model.empty() || q.model == run.model);
+  });
+  if (form != quantizations.end()) run.quantize = form->means;
   for (const NamedDataset& d : datasets) {
     if (d.dataset == run.dataset && !run.samples) run.samples = d.samples;
   }
