@@ -212,6 +212,9 @@ void set_live(MemoryEstimate& m, const Timeline& t, const CompiledModel& model,
     if (weight) m.parameter_count += elements(*tensor.shape).evaluate(binding).value_or(0);
   }
   m.persistent_bytes = t.persistent_bytes;
+  // Until the next step begins.
+  if (model.recipe.zero_grad == ZeroGrad::kBefore && !model.step.gradients_stay)
+    m.persistent_bytes += t.gradient_bytes;
   m.saved_bytes = t.saved_bytes;
   m.live_peak_bytes = t.peak_bytes;
   m.max_by_role = t.max_by_role;

@@ -7,8 +7,20 @@
 namespace plimsoll {
 
 bool stays_wide(const Finetune& finetune) {
-  return finetune.kind == FinetuneKind::kQlora && finetune.prepared;
+  return finetune.kind == FinetuneKind::kQlora && finetune.prepared != Prepared::kNone;
 }
+
+namespace {
+
+// Embeddings and the head of a prepared model, put back into `storage`: what of it is no norm.
+void narrow_tables(Graph& graph, DType storage) {
+  for (Tensor& t : graph.tensors) {
+    const bool table = t.kind == TensorKind::kParameter && t.shape && t.shape->size() == 2;
+    if (table && !t.quantized && t.frozen && t.dtype == DType::kFloat32) t.dtype = storage;
+  }
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
                                        const AdapterNames& names, std::vector<OutputLoss>& losses) {
@@ -23,9 +35,10 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
   const DType compute = bits(storage) == 16 ? storage : DType::kBFloat16;
   // Where 16 bits have a copy in 32, FSDP gathers all that a unit has in 16, and DeepSpeed casts
   // the whole model (runtime/engine.py, _configure_distributed_model()).
-  const DType adapters = recipe.precision->master ? storage : DType::kFloat32;
-  const auto done =
-      TRY(add_adapters(graph, requested, {.compute = compute, .adapters = adapters}, names));
+  if (recipe.precision->master) requested.adapters_wide = false;
+  const auto done = TRY(add_adapters(graph, requested, compute, names));
+  if (stays_wide(requested) && requested.prepared == Prepared::kNorms)
+    narrow_tables(graph, compute);
   for (OutputLoss& loss : losses) {
     for (const auto& [before, now] : done.outputs) {
       if (loss.output == before) loss.output = now;
@@ -34,7 +47,7 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
   if (done.adapters > 0)
     basis.push_back(fmt::format("LoRA: rank {} on {} linear layers ({}), in {}", requested.rank,
                                 done.adapters, requested.targets,
-                                bits(adapters) == 32 ? "fp32" : "16 bits"));
+                                requested.adapters_wide ? "fp32" : "the type of each"));
   if (done.stacked > 0)
     basis.push_back(fmt::format(
         "LoRA: {} parameters of experts and routers are combined with their adapters at "

@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-// Weights beside quantized ones may stay in 32 bits.
+// Weights beside quantized ones may stay in 32 bits; all of them, or norms alone.
 bool stays_wide(const Finetune& finetune);
 
 // In place; returns what was made of it, in sentences for the basis. `losses` are of what outputs

@@ -1,4 +1,6 @@
 // Fine-tuning, in the words of Hugging Face's peft.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "estimator/model/compiled_model.h"
@@ -10,11 +12,13 @@
 #include "graph/base/try.h"
 #include "graph/ir/finetune.h"
 #include "graph/ir/precision.h"
+#include "hwdb/version.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr std::array<std::string_view, 3> kKinds = {"full", "lora", "qlora"};
+constexpr std::array<std::string_view, 3> kPrepared = {"off", "on", "norms"};
 constexpr std::string_view kNoAdapters = "without {} there are no adapters";
 constexpr std::string_view kFrozen = "inference trains nothing";
 
@@ -22,6 +26,12 @@ bool adapts(const SettingScope& s) {
   return trains(s) && s.request.recipe.finetune.kind != FinetuneKind::kFull;
 }
 bool never(const SettingScope&) { return false; }
+bool quantizes(const SettingScope& s) {
+  return trains(s) && quantization_of(s.model.recipe.finetune) != nullptr;
+}
+bool adapts_halves(const SettingScope& s) {
+  return adapts(s) && bits(s.model.recipe.precision->storage) == 16;
+}
 bool is_prepared(const SettingScope& s) {
   return trains(s) && s.request.recipe.finetune.kind == FinetuneKind::kQlora &&
          bits(s.model.recipe.precision->storage) == 16;
@@ -44,6 +54,23 @@ SettingValue quantize() {
   value.write = [](JsonWriter& out, const Request& from) {
     const QuantizationRow* form = from.recipe.finetune.quantize;
     form ? out.string(form->name) : out.null();
+  };
+  return value;
+}
+
+SettingValue bitsandbytes() {
+  SettingValue value;
+  value.type = SettingValue::Type::kText;
+  value.placeholder = "VERSION";
+  value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
+    const auto version = parse_version(text);
+    if (!version)
+      return error("E106", fmt::format("{} takes a version, e.g. 0.42", setting(row.name)));
+    into.recipe.finetune.keeps_inputs = *version < *parse_version("0.43.2");
+    return {};
+  };
+  value.write = [](JsonWriter& out, const Request& from) {
+    from.recipe.finetune.keeps_inputs ? out.string("0.42") : out.null();
   };
   return value;
 }
@@ -92,6 +119,16 @@ std::span<const SettingRow> finetune_settings() {
        .record = {.name = "lora_alpha"},
        .axis = SweepAxis::kKernels,
        .acts = {never, "a scale changes neither memory nor time"}},
+      {.name = "lora-fp32",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "adapters are in fp32, as peft's; else in the type of their layer",
+       .default_text = "on",
+       .value = on_off_value<&Request::recipe, &Recipe::finetune, &Finetune::adapters_wide>(),
+       .record = {.name = "adapter_fp32"},
+       .axis = SweepAxis::kKernels,
+       .acts = {adapts_halves, "only adapters of a 16-bit model may be in 16 bits, with {}",
+                "finetune=lora"}},
       {.name = "lora-dropout",
        .group = kTrainingGroup,
        .shown = kDetail,
@@ -116,13 +153,25 @@ std::span<const SettingRow> finetune_settings() {
        .value = quantize(),
        .record = {.name = "quantize"},
        .axis = SweepAxis::kKernels},
+      {.name = "bitsandbytes",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "its version: before 0.43.2 products of quantized weights keep their input",
+       .default_text = "the newest",
+       .value = bitsandbytes(),
+       .record = {.name = "bitsandbytes"},
+       .axis = SweepAxis::kKernels,
+       .acts = {quantizes, "no weight is quantized, or nothing is trained; {} quantizes",
+                "finetune=qlora"}},
       {.name = "kbit-prepare",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "whether qlora keeps unquantized weights in fp32, as peft's "
-               "prepare_model_for_kbit_training() does",
+       .help = "which unquantized weights qlora keeps in fp32: all, as peft's "
+               "prepare_model_for_kbit_training() does (on); norms, as TRL before 0.27; none (off)",
        .default_text = "on",
-       .value = on_off_value<&Request::recipe, &Recipe::finetune, &Finetune::prepared>(),
+       .value = word_value<kPrepared, 0, &Request::recipe, &Recipe::finetune,
+                           &Finetune::prepared>("on|off|norms"),
+       .record = {.name = "kbit_prepare"},
        .axis = SweepAxis::kKernels,
        .acts = {is_prepared, "only a 16-bit model is prepared, with {}", "finetune=qlora"}},
   };

@@ -15,6 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kForms = {"operators", "fused", "chunked",
                                                     "chunked-linear", "fused-linear"};
 
+constexpr std::array<std::string_view, 2> kShifts = {"labels", "logits"};
+
 constexpr std::string_view kNoForms =
     "only the loss of a language model has such variants, and only if each GPU has the whole "
     "output layer: with replicas, FSDP and ZeRO 1 and 2, not with ZeRO 3, tensor or pipeline "
@@ -27,6 +29,19 @@ bool has_forms(const SettingScope& s) {
   if (recipe.parallel.mesh.extent(Axis::kTensor) > 1) return false;
   if (recipe.loss_form <= LossForm::kFused) return true;
   return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+}
+
+bool shifts(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  return trains(s) && recipe.loss == Loss::kCausalLm && recipe.loss_form <= LossForm::kFused &&
+         recipe.parallel.mesh.extent(Axis::kTensor) == 1;
+}
+
+bool keeps_or_not(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  const bool runs_head =
+      loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+  return trains(s) && !runs_head && recipe.score_metrics == 0;
 }
 
 bool has_scores(const SettingScope& s) {
@@ -52,6 +67,27 @@ std::span<const SettingRow> loss_settings() {
        .record = {.name = "loss_form"},
        .axis = SweepAxis::kKernels,
        .acts = {has_forms, kNoForms}},
+      {.name = "loss-shift",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "what a language model's loss moves by one position: labels, or a copy of the "
+               "logits, as transformers before 4.49",
+       .default_text = "labels",
+       .value = word_value<kShifts, 0, &Request::recipe, &Recipe::shifts_scores>("WHAT"),
+       .record = {.name = "loss_shift"},
+       .axis = SweepAxis::kKernels,
+       .acts = {shifts, "only the loss of a language model that reads all logits moves them, and "
+                        "not with tensor parallelism"}},
+      {.name = "keep-outputs",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "the program keeps what the model returned, e.g. logits, until the next step",
+       .default_text = "on",
+       .value = on_off_value<&Request::recipe, &Recipe::keeps_outputs>(),
+       .record = {.name = "keep_outputs"},
+       .axis = SweepAxis::kKernels,
+       .acts = {keeps_or_not, "the loss computes the outputs itself, or metrics need them, or "
+                              "nothing is trained"}},
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,

@@ -28,8 +28,9 @@ std::optional<std::string> written_mode(const std::string& written) {
   return word;
 }
 
-// A source may add to the word: "mse (mean)".
+// A source may add to the word: "mse (mean)"; the form of a loss is another setting's.
 std::optional<std::string> written_loss(const std::string& written) {
+  if (written.starts_with("chunked cross entropy")) return "";
   for (int loss = 0; loss <= static_cast<int>(Loss::kNone); ++loss) {
     const std::string_view word = name(static_cast<Loss>(loss));
     if (written.starts_with(word)) return std::string(word);
@@ -73,7 +74,9 @@ std::optional<std::string> written_stage(const std::string& written) {
 std::optional<std::string> written_attention(const std::string& written) {
   static constexpr std::string_view kWords[] = {"math", "fused", "eager",
                                                 "sdpa", "flash", "flash-1"};
-  if (written == "flash_attention_2" || written == "flash_attention_3") return "flash";
+  for (const std::string_view package : {"flash_attention", "flash-attn", "flash_attn"}) {
+    if (written.starts_with(package)) return "flash";
+  }
   if (written == "flex_attention" || written == "xformers") return std::nullopt;
   return std::ranges::find(kWords, written) != std::end(kWords) ? written : "";
 }

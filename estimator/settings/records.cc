@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "estimator/settings/json_texts.h"
+#include "estimator/settings/record_forms.h"
 #include "estimator/settings/trainer.h"
 #include "hwdb/measured/keys.h"
 
@@ -24,14 +25,21 @@ bool read_row(const SettingRow& row, const JsonValue& written, Request& into) {
   return text->empty() || row.value.read(row, *text, into).has_value();
 }
 
+// "adamw" says less than "adamw-fused": which variant of it runs is the program's to say.
+bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
+  const auto optimizer = one.setting == "optimizer" ? written_optimizer(text_of(written)) : "";
+  return optimizer && !optimizer->empty() && one.text.starts_with(*optimizer + "-");
+}
+
 // What the program that ran does, of what the record leaves open.
 void read_trainer(const MeasuredRun& run, Request& into) {
   const TrainerRow* trainer = trainer_of(run.framework);
   if (!trainer) return;
   for (const TrainerDefault& one : trainer->defaults) {
     const SettingRow* row = find_setting(one.setting);
-    const bool named = !row->record.name.empty() && value_of(run, row->record.name);
-    if (!named) (void)row->value.read(*row, one.text, into);
+    const auto written =
+        row->record.name.empty() ? std::nullopt : value_of(run, row->record.name);
+    if (!written || leaves_variant(one, *written)) (void)row->value.read(*row, one.text, into);
   }
 }
 

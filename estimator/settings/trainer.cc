@@ -11,21 +11,42 @@
 namespace plimsoll {
 namespace {
 
-constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}};
-constexpr TrainerDefault kTrl[] = {
-    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"checkpoint", "blocks"}};
+constexpr TrainerDefault kHuggingFace[] = {
+    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"keep-outputs", "off"}};
+constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},
+                                   {"optimizer", "adamw-fused"},
+                                   {"checkpoint", "blocks"},
+                                   {"keep-outputs", "off"},
+                                   {"kbit-prepare", "off"}};
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
                                           {"checkpoint", "operators"},
-                                          {"cp-kind", "allgather"}};
+                                          {"cp-kind", "allgather"},
+                                          {"keep-outputs", "off"}};
 constexpr TrainerDefault kTorchtune[] = {
-    {"clip-grad-norm", "none"}, {"optimizer", "adamw-fused"},    {"precision", "bf16"},
-    {"checkpoint", "blocks"},   {"loss-form", "chunked-linear"}, {"lora-alpha", "16"}};
+    {"clip-grad-norm", "none"},
+    {"optimizer", "adamw-fused"},
+    {"precision", "bf16"},
+    {"checkpoint", "blocks"},
+    {"loss-form", "chunked-linear"},
+    {"lora-alpha", "16"},
+    {"lora-targets", "q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"},
+    {"lora-fp32", "off"},
+    {"kbit-prepare", "off"},
+    {"keep-outputs", "off"}};
 constexpr TrainerDefault kUnsloth[] = {{"clip-grad-norm", "1"},       {"optimizer", "adam8bit"},
                                        {"checkpoint", "blocks"},      {"loss-form", "fused"},
                                        {"lora-rank", "16"},           {"lora-alpha", "16"},
                                        {"lora-targets", "all-linear"}};
-constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"}, {"optimizer", "adamw"}};
+constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
+                                      {"optimizer", "adamw"},
+                                      {"lora-alpha", "16"},
+                                      {"lora-dropout", "0.05"},
+                                      {"lora-targets", "q_proj,v_proj"},
+                                      {"lora-fp32", "off"},
+                                      {"kbit-prepare", "off"},
+                                      {"bitsandbytes", "0.42"},
+                                      {"loss-form", "chunked"}};
 
 // Its metrics are LanguageCrossEntropy and LanguagePerplexity, of each micro-batch.
 constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
@@ -62,7 +83,9 @@ constexpr TrainerRow kTrainers[] = {
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
-    {"litgpt", "litgpt", kLitgpt, "litgpt, finetune/lora.py and full.py"},
+    {"litgpt", "litgpt", kLitgpt,
+     "litgpt, finetune/lora.py and full.py: lm_head_chunk_size, chunked_cross_entropy(), adapters in "
+     "the type of the model, bitsandbytes 0.42"},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
      "mosaicml/llm-foundry up to 0.5 uses it: setup.py (flash-attn 1.0.9), "

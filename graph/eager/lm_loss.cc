@@ -86,9 +86,18 @@ void add_gradients(Machine& m, const Value& hidden, const Value& weight, const S
 
 }  // namespace
 
+Value rows_before_last(Machine& m, const Value& scores) {
+  const size_t axis = scores.rank() - 2;
+  const Dim before = scores.sizes()[axis] - Dim(1);
+  return rows_of(m, clone(m, slice(m, scores, axis, 0, before, 1)));
+}
+
 Value fused_causal_lm(Machine& m, const Value& scores) {
-  const Value targets = next_tokens(m, scores);
-  const Value x = rows_of(m, scores);
+  const bool shifts = m.recipe().shifts_scores;
+  const Value wide = shifts ? cast(m, scores, DType::kFloat32) : scores;
+  const Value x = shifts ? rows_before_last(m, wide) : rows_of(m, wide);
+  const Value targets = shifts ? m.resident(DType::kInt64, {x.sizes()[0]}, Role::kInput)
+                               : next_tokens(m, scores);
   const Dim rows = x.sizes()[0];
   const Value sums = m.allocate(DType::kFloat32, {rows});
   Value losses = m.allocate(DType::kFloat32, {rows});

@@ -12,7 +12,11 @@ namespace plimsoll::eager {
 // Makes scores of the last hidden states, of some or of all positions.
 using ScoresOf = std::function<Value(const Value& hidden)>;
 
-// One kernel reads scores [batch, positions, classes] as they are, keeps them with the logarithm of
+// Scores [.., positions, classes] without those of the last position, copied, as rows.
+Value rows_before_last(Machine& m, const Value& scores);
+
+// One kernel reads scores [batch, positions, classes] as they are (widened and copied, where the
+// recipe shifts scores: FastForCausalLMLoss() of fms_acceleration_foak), keeps them with the logarithm of
 // each row's sum, and later puts their gradient in their place
 // (unsloth, kernels/cross_entropy_loss.py; flash-attn, losses/cross_entropy.py with
 // inplace_backward).

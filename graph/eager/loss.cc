@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "graph/eager/autocast.h"
+#include "graph/eager/lm_loss.h"
 #include "graph/eager/ops.h"
 
 namespace plimsoll::eager {
@@ -84,6 +85,10 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis, bool split) {
 
 Value causal_lm(Machine& m, const Value& logits, bool split) {
   const Value scores = cast(m, logits, DType::kFloat32);
+  if (m.recipe().shifts_scores && !split) {
+    const Value rows = rows_before_last(m, scores);
+    return of_scores(m, rows, target_like(m, {rows.sizes()[0]}, DType::kInt64), 1, false);
+  }
   Shape sizes = scores.sizes();
   const Dim classes = sizes.back();
   sizes.pop_back();

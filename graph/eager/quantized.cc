@@ -1,4 +1,7 @@
 // Products with frozen weights that are stored in few bits.
+#include <utility>
+#include <vector>
+
 #include "graph/eager/autocast.h"
 #include "graph/eager/ops.h"
 
@@ -39,11 +42,15 @@ Value quantized_linear(Machine& m, const Value& given, const Value& weight, cons
     return linear(m, x.detached(), widened(m, weight, type), added);
   }();
   const Value inputs[] = {x};
-  m.record(y, inputs, {{weight, "a product with a quantized weight keeps the weight"}},
+  std::vector<Kept> kept = {{weight, "a product with a quantized weight keeps the weight"}};
+  if (m.recipe().finetune.keeps_inputs)
+    kept.push_back({x, "bitsandbytes keeps the input, though no gradient reads it"});
+  m.record(y, inputs, std::move(kept),
            [type](Machine& mm, const Gradients& g, const GradNode& n) {
              return Gradients{matmul(mm, g[0], widened(mm, n.saved(0), type))};
            });
-  return m.autocast() ? y : cast(m, y, given_type);
+  // bitsandbytes, nn/modules.py, Linear4bit.forward(): in the type of its input, under autocast too.
+  return cast(m, y, given_type);
 }
 
 }  // namespace plimsoll::eager

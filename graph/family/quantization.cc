@@ -39,7 +39,10 @@ std::string bitsandbytes(const JsonValue& config) {
 
 // GPTQ's and AWQ's files have a scale and a zero point for as many elements.
 std::string of_groups(const JsonValue& config) {
-  return integer_of(config, "bits", 4) == 4 ? "gptq-4bit" : "";
+  if (integer_of(config, "bits", 4) != 4) return {};
+  const int64_t group = integer_of(config, "group_size", 128);
+  if (group < 0) return "gptq-4bit-row";
+  return group == 32 || group == 64 ? fmt::format("gptq-4bit-{}", group) : "gptq-4bit";
 }
 
 // All groups are as the first.

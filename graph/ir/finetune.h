@@ -30,6 +30,11 @@ const QuantizationRow* find_quantization(std::string_view name);
 
 enum class FinetuneKind : uint8_t { kFull, kLora, kQlora };
 
+// Which weights that are not quantized are in 32 bits: all, as prepare_model_for_kbit_training() of
+// peft makes them; or norms alone, where the rest is put back into 16 bits behind it
+// (peft_module_casting_to_bf16() in trainer/utils.py of TRL 0.13, until 0.26).
+enum class Prepared : uint8_t { kNone, kAll, kNorms };
+
 struct Finetune {
   FinetuneKind kind = FinetuneKind::kFull;
   int64_t rank = 8, alpha = 8;  // peft's LoraConfig
@@ -39,8 +44,11 @@ struct Finetune {
   std::string targets{};
   // Of the frozen weights of linear layers but the head; null: none, or QLoRA's nf4-double.
   const QuantizationRow* quantize = nullptr;
-  // What is not quantized is in 32 bits: peft's prepare_model_for_kbit_training(). Of QLoRA alone.
-  bool prepared = true;
+  Prepared prepared = Prepared::kAll;  // of QLoRA alone
+  bool adapters_wide = true;  // in 32 bits (peft, autocast_adapter_dtype); else as their layer is
+  // Products of quantized weights keep their input, which no gradient reads: MatMul4Bit of
+  // bitsandbytes before 0.43.2 (autograd/_functions.py, ctx.tensors).
+  bool keeps_inputs = false;
   bool operator==(const Finetune&) const = default;
 };
 

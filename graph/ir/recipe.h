@@ -44,6 +44,11 @@ struct Recipe {
   Loss loss = Loss::kCrossEntropy;
   LossForm loss_form = LossForm::kOperators;
   int64_t loss_chunks = 8;  // of kChunked and kChunkedLinear
+  // Scores are copied without the last position, where others move the labels by one
+  // (transformers before 4.49, loss/loss_utils.py, ForCausalLMLoss()).
+  bool shifts_scores = false;
+  // The program's names hold what the network returned until the next step.
+  bool keeps_outputs = true;
   // Metrics of each batch's scores, a cross entropy each without a gradient, behind its backward
   // pass.
   int64_t score_metrics = 0;

@@ -27,13 +27,12 @@ constinit const patterns::Fragment kAfterHead("y = Mul|Div|Tanh|Cast|Identity|Re
 
 class FinetunePass {
  public:
-  FinetunePass(Graph& graph, const Finetune& finetune, const FinetuneTypes& types,
-               const AdapterNames& names)
+  FinetunePass(Graph& graph, const Finetune& finetune, DType compute, const AdapterNames& names)
       : r_(graph),
         finetune_(finetune),
         names_(names),
         row_(quantization_of(finetune)),
-        types_(types),
+        compute_(compute),
         count_(r_.nodes()) {}
 
   Result<FinetuneReport> run() {
@@ -109,21 +108,28 @@ class FinetunePass {
   void fold_in(TensorId weight, int64_t rank) {
     const std::vector<NodeId> readers = r_.readers(weight);
     if (readers.empty() || !r_.tensor(weight).shape) return;
+    const DType type = type_beside(weight);
     const NodeId before = r_.first_reader(weight);
     const Shape shape = *r_.tensor(weight).shape;
     const std::string name = r_.tensor(weight).name;
     const Dim rows = shape.size() == 3 ? shape[0] * Dim(rank) : Dim(rank);
-    const TensorId a = adapter(fmt::format("{}.lora_A.weight", name), {rows, shape.back()});
+    const TensorId a = adapter(fmt::format("{}.lora_A.weight", name), type, {rows, shape.back()});
     const TensorId b =
-        adapter(fmt::format("{}.lora_B.weight", name), {shape[shape.size() - 2], rows});
+        adapter(fmt::format("{}.lora_B.weight", name), type, {shape[shape.size() - 2], rows});
     Node node = made("plimsoll", "AdaptedWeight", before, {weight, a, b});
     const TensorId sum = insert(before, std::move(node), r_.tensor(weight).dtype, shape);
     for (const NodeId reader : readers) r_.read_instead(reader, weight, sum);
     ++done_.stacked;
   }
 
-  TensorId adapter(const std::string& name, Shape shape) {
-    const TensorId weight = r_.add_parameter(name, types_.adapters, std::move(shape));
+  // Of adapters of a layer with that weight.
+  DType type_beside(TensorId weight) const {
+    if (finetune_.adapters_wide) return DType::kFloat32;
+    return r_.tensor(weight).quantized ? compute_ : r_.tensor(weight).dtype;
+  }
+
+  TensorId adapter(const std::string& name, DType type, Shape shape) {
+    const TensorId weight = r_.add_parameter(name, type, std::move(shape));
     r_.graph().tensors[weight].weight = true;
     return weight;
   }
@@ -163,7 +169,7 @@ class FinetunePass {
     Tensor& weight = r_.graph().tensors[r_.node(id).inputs[1]];
     weight.quantized = row_;
     weight.frozen = true;
-    r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(types_.compute)});
+    r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(compute_)});
     ++done_.quantized;
   }
 
@@ -192,10 +198,11 @@ class FinetunePass {
 
   TensorId product(NodeId before, NodeId id, TensorId x, const std::string& part, const Dim& out) {
     Shape shape = *r_.tensor(x).shape;
+    const DType type = r_.tensor(x).dtype;
     const TensorId weight =
-        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), {out, shape.back()});
+        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), type, {out, shape.back()});
     shape.back() = out;
-    return insert(before, made("plimsoll", "Linear", id, {x, weight}), types_.adapters, shape);
+    return insert(before, made("plimsoll", "Linear", id, {x, weight}), type, shape);
   }
 
   void adapt(NodeId id) {
@@ -206,19 +213,19 @@ class FinetunePass {
     const NodeId before = r_.right_after(y);
     const DType base_type = r_.tensor(y).dtype;
     const Shape shape = *r_.tensor(y).shape;
-    TensorId branch = cast(before, id, x, types_.adapters);
+    const DType adapters = type_beside(node.inputs[1]);
+    TensorId branch = cast(before, id, x, adapters);
     if (finetune_.dropout > 0) {
       Node drop = made("", "Dropout", id, {branch});
       drop.attributes.set("ratio", finetune_.dropout);
       const Shape same = *r_.tensor(branch).shape;
-      branch = insert(before, std::move(drop), types_.adapters, same);
+      branch = insert(before, std::move(drop), adapters, same);
     }
     branch = product(before, id, branch, "lora_A", Dim(finetune_.rank));
     branch = product(before, id, branch, "lora_B", shape.back());
-    branch =
-        insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), types_.adapters, shape);
+    branch = insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), adapters, shape);
     if (row_) branch = cast(before, id, branch, base_type);
-    const DType type = row_ ? base_type : types_.adapters;
+    const DType type = row_ ? base_type : adapters;
     TensorId sum = insert(before, made("", "Add", id, {y, branch}), type, shape);
     sum = cast(before, id, sum, base_type);
     for (const NodeId reader : readers) r_.read_instead(reader, y, sum);
@@ -281,7 +288,7 @@ class FinetunePass {
   const Finetune& finetune_;
   const AdapterNames& names_;
   const QuantizationRow* row_;
-  FinetuneTypes types_;
+  DType compute_;
   size_t count_;
   std::set<std::string_view> met_;
   FinetuneReport done_;
@@ -289,9 +296,9 @@ class FinetunePass {
 
 }  // namespace
 
-Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune,
-                                    const FinetuneTypes& types, const AdapterNames& names) {
-  return FinetunePass(graph, finetune, types, names).run();
+Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute,
+                                    const AdapterNames& names) {
+  return FinetunePass(graph, finetune, compute, names).run();
 }
 
 }  // namespace plimsoll

@@ -13,11 +13,6 @@
 
 namespace plimsoll {
 
-struct FinetuneTypes {
-  DType compute = DType::kBFloat16;
-  DType adapters = DType::kFloat32;  // by autocast_adapter_dtype
-};
-
 struct FinetuneReport {
   size_t adapters = 0;   // linear layers that have one
   size_t stacked = 0;    // parameters of other modules that have one
@@ -29,13 +24,14 @@ struct FinetuneReport {
 // All weights become frozen. Each linear layer that `finetune` names gets an adapter as peft's code
 // runs it (tuners/lora/layer.py, Linear.forward; tuners/lora/bnb.py of quantized ones): its input
 // in the adapter's type, dropout, two products, a factor, the sum in that type, back to the
-// layer's. Parameters that `names` calls after layers of older releases
-// get theirs as ParamWrapper folds them in (eager/adapted_weight.h), and no linear layer has these
-// names then (utils/transformers_weight_conversion.py). Matrices of linear layers are marked as
-// quantized where that is asked for; products with them run in types.compute. E263 where no layer
-// has one of the names, E264 where there is none to quantize, E265 where names of one parameter are
-// not all there, or are to have dropout.
-Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune,
-                                    const FinetuneTypes& types, const AdapterNames& names = {});
+// layer's. Adapters are in fp32 (autocast_adapter_dtype), unless `finetune` has them in their
+// layer's type. Parameters that `names` calls after layers of older releases get theirs as
+// ParamWrapper folds them in (eager/adapted_weight.h), and no linear layer has these names then
+// (utils/transformers_weight_conversion.py). Matrices of linear layers are marked as quantized
+// where that is asked for; products with them run in `compute`. E263 where no layer has one of the
+// names, E264 where there is none to quantize, E265 where names of one parameter are not all there,
+// or are to have dropout.
+Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute,
+                                    const AdapterNames& names = {});
 
 }  // namespace plimsoll

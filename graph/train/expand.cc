@@ -292,6 +292,9 @@ class Expander {
     machine_.enter(Phase::kLoss, kNoNode);
     auto loss = TRY(network_loss(machine_, *forward_, *chain.back(), placements_.split));
     machine_.end_autocast();
+    if (!recipe_.keeps_outputs && recipe_.score_metrics == 0) {
+      for (const TensorId id : chain.back()->outputs) value(id) = {};
+    }
     MicroBatch& made = in_flight_[number_of(work)];
     made.loss = std::move(loss);
     made.scaled = scale_.defined() ? eager::mul(machine_, made.loss, scale_) : made.loss;

@@ -21,10 +21,29 @@ std::string form_of(std::string_view quant) {
   return fmt::format("{}-double", quant);
 }
 
-// Projections as configs of transformers call them, where a source leaves the ending out.
+// Projections as configs of transformers call them, where a source leaves the ending out, or says
+// litgpt's words (litgpt/finetune/lora.py: lora_query, lora_mlp, ...).
 std::string projection_of(const std::string& name) {
   constexpr std::array<std::string_view, 7> kShort = {"q", "k", "v", "o", "gate", "up", "down"};
-  return std::ranges::find(kShort, name) == kShort.end() ? name : name + "_proj";
+  if (std::ranges::find(kShort, name) != kShort.end()) return name + "_proj";
+  struct Word {
+    std::string_view word, targets;
+  };
+  constexpr std::array<Word, 6> kWords = {{{"query", "q_proj"},
+                                           {"key", "k_proj"},
+                                           {"value", "v_proj"},
+                                           {"projection", "o_proj"},
+                                           {"mlp", "gate_proj,up_proj,down_proj"},
+                                           {"head", "lm_head"}}};
+  const auto* const row = std::ranges::find(kWords, name, &Word::word);
+  return row == kWords.end() ? name : std::string(row->targets);
+}
+
+// A variant of LoRA is another method.
+std::string method_of(const JsonValue& object, const std::string& method) {
+  const JsonValue* dora = object.find("use_dora");
+  if (dora && dora->boolean().value_or(false)) return "dora";
+  return method == "full-finetuning" ? "full" : method;
 }
 
 std::string targets_of(const JsonValue& written) {
@@ -42,7 +61,7 @@ std::string targets_of(const JsonValue& written) {
 
 void take_finetune(const JsonValue& object, MeasuredRun& run) {
   if (const JsonValue* method = object.find("method"); method && method->string())
-    run.finetune = *method->string();
+    run.finetune = method_of(object, *method->string());
   if (const JsonValue* rank = object.find("rank"); rank && !run.lora_rank)
     run.lora_rank = rank->integer();
   if (const JsonValue* targets = object.find("targets"); targets && run.lora_targets.empty())

@@ -12,7 +12,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"local_batch", "samples per GPU of a whole pipeline; micro_batch is read", true},
     {"batch_per_dp_rank", "samples per update of each data-parallel group", true},
     {"accumulate_steps", "forward-backward passes per update; accumulation is read", true, "1"},
-    {"adapter_fp32", "adapters are kept in fp32", true, "false null"},
     {"optimizer_in_backward", "each weight is updated as its gradient comes", true, "false null"},
     {"ema", "a moving average of the weights", true, "false null"},
     {"amp", "mixed precision of either type", true, "false null"},
@@ -30,9 +29,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"compile_mode", "more than fusing by torch.compile", true, "null default"},
     {"packed", "samples are joined to full sequences of length seq"},
     {"seq_is_config_default", "seq is not printed: it is the program's default of that time"},
-    {"seq_is_maximum", "most sequences are shorter than seq", true, "false null"},
-    {"tokens_per_step_mean", "sequences differ in length", true},
-    {"resolution", "height and width of images of a diffusion model", true},
     {"dims", "sizes of the model; seq and input are read", true, "null {}"},
     {"memory_format", "the order of axes; layout is read", true,
      "null contiguous contiguous_format torch.contiguous_format"},
@@ -70,9 +66,9 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"use_unsloth", "Unsloth's fused kernels", true, "null false"},
     {"deepspeed", "DeepSpeed holds weights, gradients and states", true, "null false"},
     {"technique", "what the source varies, in its words", true},
+    {"run_failed", "the run did not end", true, "false null"},
     {"precision_printed", "the precision in the source's words: FP8 and narrower", true,
      "BF16 bf16 FP16 fp16 FP32 fp32 TF32 tf32"},
-    {"run_failed", "the run did not end", true, "false null"},
     // What says more of the same run.
     {"xla", "TensorFlow's graph was compiled by XLA: it is predicted without"},
     {"image", "height and width, which input has too"},
@@ -112,11 +108,12 @@ std::string text_of(const JsonValue& value) {
   return value.members() && value.members()->empty() ? "{}" : "";
 }
 
-// As many as a batch has per GPU: one pass.
+// As many as a pass has, or as a batch has per GPU: one pass.
 bool is_whole_batch(const JsonValue& value, const MeasuredRun& run) {
   const auto samples = value.integer();
   const int64_t gpus = std::max<int64_t>(1, run.n_gpus.value_or(1));
-  return samples && ((run.batch && *samples * gpus == *run.batch) || samples == run.batch_per_gpu);
+  return samples && ((run.batch && *samples * gpus == *run.batch) ||
+                     samples == run.batch_per_gpu || samples == run.micro_batch);
 }
 
 bool is_neutral_note(const IgnoredKey& key, const JsonValue& value, const MeasuredRun& run) {
@@ -124,6 +121,7 @@ bool is_neutral_note(const IgnoredKey& key, const JsonValue& value, const Measur
   for (std::string_view rest = key.neutral; !rest.empty();) {
     if (take_part(rest, ' ') == text) return true;
   }
+  if (key.name == "run_failed") return run.ended_out_of_memory();  // which is a fact
   return key.name == "local_batch" && is_whole_batch(value, run);
 }
 

@@ -32,10 +32,14 @@ bool MeasuredRun::has_flag(std::string_view prefix) const {
                      [&](const std::string& flag) { return flag.starts_with(prefix); });
 }
 
+bool MeasuredRun::ended_out_of_memory() const {
+  return result.starts_with("OOM") || out_of_memory.value_or(false) || has_flag("out_of_memory");
+}
+
 bool MeasuredRun::doubtful() const {
   for (const char* prefix :
-       {"suspect_", "implausibly_", "two_files_disagree", "input_bound",
-        "out_of_memory_or_failed_run", "near_capacity", "do_not_use_for_fitting"}) {
+       {"suspect_", "implausibly_", "two_files_disagree", "input_bound", "near_capacity",
+        "sequence_length_varies", "do_not_use_for_fitting"}) {
     if (has_flag(prefix)) return true;
   }
   return false;

@@ -73,6 +73,10 @@ struct MeasuredRun {
   std::optional<int64_t> accumulation;           // passes per update
   std::string finetune, lora_targets, quantize;  // as the settings of these names
   std::optional<int64_t> lora_rank, lora_alpha;
+  std::optional<bool> adapter_fp32;   // adapters are in 32 bits, whatever the model is in
+  std::string kbit_prepare, bitsandbytes;  // as the settings of these names
+  std::string loss_form, loss_shift;  // as the settings of these names
+  std::optional<bool> keep_outputs;   // as --keep-outputs
   std::string checkpoint;  // "none", "full": which feature maps are computed again
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
@@ -108,6 +112,8 @@ struct MeasuredRun {
   std::string loader;                      // as --loader
   std::string sequence;                    // the model's symbol that a one-number input sets
   std::optional<int64_t> sequence_length;  // "seq", or "sequence" as a number: tokens of each
+  std::optional<bool> seq_is_maximum;      // most sequences are shorter than that
+  std::optional<int64_t> resolution;       // height and width of images
   std::string meter;                       // "process", "tensors", "saved", "card", "every_step"
   std::optional<bool> cudnn_benchmark;     // algorithms were tried out
   std::optional<bool> input_gradient;      // the first layer's data gradient was computed
@@ -142,6 +148,8 @@ struct MeasuredRun {
   bool has_flag(std::string_view prefix) const;
   // Whether optnet let Torch7's modules share their storages.
   bool shares_storages() const;
+  // Whether it ended out of memory: what it measured before is of its beginning alone.
+  bool ended_out_of_memory() const;
   // Whether the source itself warns: "suspect_*", "near_capacity*", ... Not for fitting.
   bool doubtful() const;
   // "pytorch-1.13.1", "tensorflow-1.3.0" of names as sources write them ("tf 1.3.0rc1",

@@ -1,5 +1,7 @@
 #include "hwdb/measured/source.h"
 
+#include <algorithm>
+
 #include "graph/base/glob.h"
 #include "graph/base/try.h"
 #include "graph/json/read_object.h"
@@ -32,6 +34,8 @@ MeasuredCase read_case(JsonObject& object) {
   c.optimisation = object.optional_string("optimisation").value_or("");
   c.several_nodes = object.optional_bool("several_nodes");
   c.gpus = object.optional_integer("gpus", kSamples);
+  c.key = object.optional_string("key").value_or("");
+  c.words = object.optional_strings("words");
   read_defaults(object, c.defaults);
   object.finish();
   return c;
@@ -60,8 +64,16 @@ MeasuredSource read_source(JsonObject& object) {
     JsonObject precision(row, object.file(), object.faults());
     source.precisions.push_back({.dtype = precision.required_string("dtype"),
                                  .mixed = precision.optional_string("mixed_precision").value_or(""),
+                                 .prepared = precision.optional_string("kbit_prepare").value_or(""),
                                  .precision = precision.required_string("precision")});
     precision.finish();
+  }
+  for (const JsonValue& row : object.optional_list("quantizations")) {
+    JsonObject form(row, object.file(), object.faults());
+    source.quantizations.push_back({.quantize = form.required_string("quantize"),
+                                    .model = form.optional_string("model").value_or(""),
+                                    .means = form.required_string("means")});
+    form.finish();
   }
   for (const JsonValue& row : object.optional_list("datasets")) {
     JsonObject dataset(row, object.file(), object.faults());
@@ -72,6 +84,12 @@ MeasuredSource read_source(JsonObject& object) {
   }
   object.finish();
   return source;
+}
+
+bool says_word(const MeasuredRun& run, const MeasuredCase& c) {
+  const auto value = value_of(run, c.key);
+  const std::string* word = value ? value->string() : nullptr;
+  return word && std::ranges::find(c.words, *word) != c.words.end();
 }
 
 void forget_machine(MeasuredRun& told) { told.host.clear(); }
@@ -87,7 +105,7 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
          meets(mode, run.mode) && meets(dtype, run.dtype) &&
          meets(optimisation, run.optimisation) &&
          (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1)) &&
-         (!gpus || *gpus == run.n_gpus.value_or(1));
+         (!gpus || *gpus == run.n_gpus.value_or(1)) && (key.empty() || says_word(run, *this));
 }
 
 Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {
@@ -103,8 +121,11 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
 }
 
 void MeasuredSource::complete(MeasuredRun& run) const {
+  std::vector<std::string_view> said;
   for (const MeasuredCase& c : cases) {
-    if (c.holds(run)) complete_run(run, c.defaults);
+    if (!c.holds(run)) continue;
+    complete_run(run, c.defaults);
+    said.push_back(c.key);
   }
   complete_run(run, defaults);
   for (const NamedNetwork& n : networks) {
@@ -116,15 +137,21 @@ void MeasuredSource::complete(MeasuredRun& run) const {
     if (!run.least_batch) run.least_batch = n.least_batch;
   }
   std::erase_if(run.notes, [&](const JsonMember& note) {
-    return std::ranges::find(repeats, note.key) != repeats.end();
+    return std::ranges::find(repeats, note.key) != repeats.end() ||
+           std::ranges::find(said, note.key) != said.end();
   });
   const auto meant = std::ranges::find_if(precisions, [&](const NamedPrecision& p) {
-    return p.dtype == run.dtype && (p.mixed.empty() || p.mixed == run.mixed_precision);
+    return p.dtype == run.dtype && (p.mixed.empty() || p.mixed == run.mixed_precision) &&
+           (p.prepared.empty() || p.prepared == run.kbit_prepare);
   });
   if (meant != precisions.end()) {
     run.dtype = meant->precision;
     if (!meant->mixed.empty()) run.mixed_precision.clear();
   }
+  const auto form = std::ranges::find_if(quantizations, [&](const NamedQuantization& q) {
+    return q.quantize == run.quantize && (q.model.empty() || q.model == run.model);
+  });
+  if (form != quantizations.end()) run.quantize = form->means;
   for (const NamedDataset& d : datasets) {
     if (d.dataset == run.dataset && !run.samples) run.samples = d.samples;
   }

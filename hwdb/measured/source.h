@@ -11,10 +11,12 @@
 // `defaults` has the keys of a record (measured/run.h). What a record itself says wins. `networks`
 // says which network a name means there, with any framework or one or one version of it; `repeats`
 // which keys say again what others do;
-// `precisions` which precision the word of a trainer means; `datasets`
+// `precisions` which precision the word of a trainer means; `quantizations` which form a source's
+// word for one does; `datasets`
 // how many samples a data set has that the program holds in the host's memory; `cases` what holds
 // for some of the records only: those of a framework, model, device, mode, dtype or optimisation,
-// on several machines or on one.
+// on several machines or on one, or with one of `words` under `key`, which the case says in other
+// keys then.
 #pragma once
 
 #include <optional>
@@ -38,7 +40,14 @@ struct NamedNetwork {
 // The precision's row that a word means there, with FSDP's own setting or any.
 struct NamedPrecision {
   std::string dtype, mixed;  // mixed empty: any
+  std::string prepared;      // as the run has kbit_prepare; empty: any
   std::string precision;
+};
+
+// The form in which frozen weights are stored that a word means there, of a model or any.
+struct NamedQuantization {
+  std::string quantize, model;  // model empty: any
+  std::string means;
 };
 
 struct NamedDataset {
@@ -53,6 +62,8 @@ struct MeasuredCase {
   std::string device, mode, dtype, optimisation;
   std::optional<bool> several_nodes;
   std::optional<int64_t> gpus;  // in all
+  std::string key;              // whose word is one of
+  std::vector<std::string> words;
   MeasuredRun defaults;
 
   bool holds(const MeasuredRun& run) const;
@@ -63,6 +74,7 @@ struct MeasuredSource {
   std::string says;    // in words, with where it says so
   std::vector<NamedNetwork> networks;
   std::vector<NamedPrecision> precisions;
+  std::vector<NamedQuantization> quantizations;
   std::vector<std::string> repeats;  // keys that say in words what others of a record say
   std::vector<NamedDataset> datasets;
   std::vector<MeasuredCase> cases;  // the first that holds and says a thing wins

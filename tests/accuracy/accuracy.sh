@@ -49,8 +49,9 @@ for file in conv gemm recurrent rows; do
 done
 "$plimsoll" validate tests/measured/*.json --allow-skipped --json >"$work/runs.json"
 # The same with what sources alone tell of their machines.
-mkdir "$work/told" "$work/folds" "$work/sharded" "$work/scaling"
+mkdir "$work/told" "$work/folds" "$work/sharded" "$work/one_gpu" "$work/scaling"
 "$plimsoll" validate tests/measured/sharded/*.json --allow-skipped --json >"$work/sharded/runs.json"
+"$plimsoll" validate tests/measured/one_gpu/*.json --allow-skipped --json >"$work/one_gpu/runs.json"
 "$plimsoll" validate tests/measured/scaling/*.json --allow-skipped --json >"$work/scaling/runs.json"
 "$plimsoll" validate tests/measured/*.json --allow-skipped --json --source-machines >"$work/told/runs.json"
 python3 tests/accuracy/oracle.py "$plimsoll" "$work" >"$work/oracle.json"

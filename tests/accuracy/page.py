@@ -9,11 +9,12 @@ import json
 import sys
 from pathlib import Path
 
+import one_gpu
+import scaling
+import sharded
 from misses import algorithms, blame, facts, odd_shapes, widths_of_memory
 from musts import table_of
 from records import load
-from scaling import section as scaling
-from sharded import section
 from table import HEAD, TOLD, all_rows, for_readme, left_out_rows, markdown
 
 BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
@@ -54,8 +55,8 @@ def main(readme, docs, folder, folds_file=None):
     folds = json.loads(Path(folds_file).read_text()) if folds_file else {}
     rows = all_rows(lines, told)
     text = [ABOUT, ""] + asked(table_of(lines, folds)) + ["## All rows", "", markdown(HEAD, [cells for _, cells in rows]), ""]
-    text += section(Path(folder) / "sharded")
-    text += scaling(lines + load(Path(folder) / "scaling"))
+    text += sharded.section(Path(folder) / "sharded") + one_gpu.section(Path(folder) / "one_gpu")
+    text += scaling.section(lines + load(Path(folder) / "scaling"))
     if folds:
         text += [LEFT_OUT, "", markdown(HEAD[:12], left_out_rows(folds)), ""]
     text += widths_of_memory(lines) + odd_shapes(lines) + algorithms(lines) + facts(lines)

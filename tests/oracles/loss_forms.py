@@ -109,6 +109,7 @@ class Fused(torch.autograd.Function):
 
 
 HELD = []
+KEEPS = [True]  # empty: the program lets go of what the network returned before the backward pass
 
 
 def fused(hidden, head, labels):
@@ -123,6 +124,29 @@ def operators(hidden, head, labels):
     targets = torch.nn.functional.pad(labels, (0, 1), value=-100)[..., 1:].contiguous()
     wide = scores.float()
     return torch.nn.functional.cross_entropy(wide.view(-1, wide.shape[-1]), targets.view(-1))
+
+
+def shifted(scores):
+    """transformers before 4.49, ForCausalLMLoss(): scores in 32 bits, and a copy of all but the last position's."""
+    wide = scores.float()
+    return wide, wide[..., :-1, :].contiguous()
+
+
+def operators_shifted(hidden, head, labels):
+    scores = head(hidden)
+    HELD.append(scores)
+    wide, shift = shifted(scores)
+    targets = labels[..., 1:].contiguous()
+    return torch.nn.functional.cross_entropy(shift.view(-1, shift.shape[-1]), targets.view(-1))
+
+
+def fused_shifted(hidden, head, labels):
+    """fms_acceleration_foak, kernels/unsloth/cross_entropy_loss.py, FastForCausalLMLoss()."""
+    scores = head(hidden)
+    HELD.append(scores)
+    wide, shift = shifted(scores)
+    targets = labels[..., 1:].contiguous()
+    return Fused.apply(shift.view(-1, shift.shape[-1]), targets.view(-1)).sum()
 
 
 def policy():
@@ -166,6 +190,8 @@ class Step(memory_oracle.Step):
         enter("forward")
         with saving(), self.recipe.autocast():
             loss = self.model(*self.work.inputs.values())
+        if not KEEPS:
+            HELD.clear()
         enter("backward")
         loss.backward()
         enter("step")
@@ -175,28 +201,38 @@ class Step(memory_oracle.Step):
         self.optimizer.zero_grad()
 
 
-def measure(form, precision, lora, by_operator):
+def measure(form, precision, lora, by_operator, keeps=True, adapters_wide=True):
+    KEEPS[:] = [True] if keeps else []
     recipe = Recipe(precision)
     work = recipe.typed(family_steps.workload("LlamaForCausalLM", CONFIG, "sdpa"))
     if lora:
-        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules="all-linear"))
-    work.model = Whole(work.model, FORMS[form], by_operator)
+        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules="all-linear"), autocast_adapter_dtype=adapters_wide)
+    work.model = Whole(work.model, (FORMS | SHIFTED)[form], by_operator)
     figures = family_steps.figures(work, recipe, Step)
     del figures["buffers"]
-    return {"form": form, "precision": precision, "lora": lora, "by_operator": by_operator, **figures}
+    other = ({} if keeps else {"keeps": False}) | ({} if adapters_wide else {"adapters_wide": False})
+    return {"form": form, "precision": precision, "lora": lora, "by_operator": by_operator, **other, **figures}
 
 
 FORMS = {"operators": operators, "fused": fused, "chunked": chunked, "chunked-linear": chunked_linear, "fused-linear": fused_linear}
+SHIFTED = {"operators shifted": operators_shifted, "fused shifted": fused_shifted}
+PRECISIONS = (("fp32", False), ("bf16", False), ("bf16", True), ("amp-bf16", False))
 
 
 def main():
     warnings.filterwarnings("ignore")
     cases = []
     for form in FORMS:
-        for precision, lora in (("fp32", False), ("bf16", False), ("bf16", True), ("amp-bf16", False)):
+        for precision, lora in PRECISIONS:
             cases.append(measure(form, precision, lora, False))
     for precision, lora in (("fp32", False), ("bf16", False), ("bf16", True)):
         cases.append(measure("operators", precision, lora, True))
+    for form in SHIFTED:
+        for precision, lora in PRECISIONS:
+            cases += [measure(form, precision, lora, False, keeps) for keeps in (True, False)]
+    for precision, lora in PRECISIONS:
+        cases.append(measure("operators", precision, lora, False, False))
+    cases.append(measure("operators", "bf16", True, False, adapters_wide=False))
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "peft")}
     config = {"model_type": "llama", **CONFIG}

@@ -71,6 +71,7 @@ struct GoldenCase {
   AskedAttention attention = AskedAttention::kNone;
   Finetune finetune;
   LossForm loss_form = LossForm::kOperators;
+  bool shifts_scores = false, keeps_outputs = true;
 };
 
 struct MemoryFigures {
@@ -110,6 +111,8 @@ class GoldenModels {
     request.recipe.finetune = wanted.finetune;
     request.recipe.loss = wanted.loss;
     request.recipe.loss_form = wanted.loss_form;
+    request.recipe.shifts_scores = wanted.shifts_scores;
+    request.recipe.keeps_outputs = wanted.keeps_outputs;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;
     request.recipe.checkpoint = wanted.checkpoint;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/request/find_platform.h"
+#include "graph/train/language_head.h"
 
 namespace plimsoll {
 namespace {
@@ -27,6 +28,16 @@ Request priced_alike(Request request) {
   request.dims.clear();
   request.settings.clear();
   return request;
+}
+
+int64_t bytes_of_outputs(const CompiledModel& model, const Binding& binding) {
+  if (!model.recipe.keeps_outputs || loss_runs_head(model.recipe)) return 0;
+  int64_t bytes = 0;
+  for (const TensorId id : model.graph.outputs) {
+    const Tensor& t = model.graph.tensors[id];
+    if (t.shape) bytes += elements(*t.shape).evaluate(binding).value_or(0) * bits(t.dtype) / 8;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -91,11 +102,13 @@ tl::expected<Answer, std::string> EstimateCache::answer_at_rank(const Request& r
   const auto entry = compiled_for(request, (*evaluator)->behaviour().autograd);
   if (!entry) return Reason(entry.error());
   const CompiledModel& model = (*entry)->model;
-  auto estimated = (*evaluator)->estimate(model, binding_at(model, {{"batch", *request.batch}}));
+  const Binding binding = binding_at(model, {{"batch", *request.batch}});
+  auto estimated = (*evaluator)->estimate(model, binding);
   if (!estimated) return Reason(estimated.error().front().message);
   return Answer{.memory = std::move(estimated->memory),
                 .time = std::move(estimated->time),
-                .fits = estimated->fits};
+                .fits = estimated->fits,
+                .output_bytes = bytes_of_outputs(model, binding)};
 }
 
 }  // namespace plimsoll

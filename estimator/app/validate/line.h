@@ -75,6 +75,7 @@ struct ValidationLine {
   std::optional<AlgorithmChoice> algorithm;  // where the record names a convolution's
   std::optional<PricedAs> priced_as{};       // of one kernel
   std::optional<Gap> gap{};                  // where the record measured parts of it too
+  std::optional<bool> fits{};                // whether a run of a model is predicted to
   std::string skipped;                       // the reason; empty where predicted
 };
 
@@ -102,6 +103,7 @@ inline void describe(Fields& f, ValidationLine& l, std::optional<bool> inside) {
   f("gap", l.gap,
     "where the record measured parts of the figure too: the one that is off most, in the "
     "direction of the whole");
+  f("fits", l.fits, "of a run of a model: whether it is predicted to fit its GPU");
   f("skipped", l.skipped, {.null_where = l.skipped.empty(), .settings = true});
   f("within_tolerance", inside, "null where no tolerance asks for it");
 }

@@ -50,6 +50,7 @@ void set_input(const MeasuredRun& run, Request& q) {
   } else if (run.input.size() == 1 && !run.sequence.empty()) {
     q.dims[run.sequence] = run.input[0];
   }
+  if (run.resolution) q.image = *run.resolution;
   if (run.sequence_length) q.dims["sequence"] = *run.sequence_length;
 }
 
@@ -90,7 +91,7 @@ tl::expected<void, std::string> set_batch(const MeasuredRun& run, Request& q) {
     if (!plan) return Reason(plan.error().front().message);
     q.batch = *run.batch / plan->mesh.replicas() / passes;
   } else if (!q.batch) {
-    return Reason("the record names no batch");
+    return Reason("the record names no batch: key micro_batch is missing");
   }
   // What the net file names is held; what the run feeds is what takes time.
   if (run.least_batch && !run.value("total_ms")) q.batch = std::max(*q.batch, *run.least_batch);
@@ -148,7 +149,7 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   if (!run.mixed_precision.empty())
     return Reason(fmt::format("mixed_precision '{}' is not known", run.mixed_precision));
   const bool text = q.model.starts_with("hf:") || run.vocab;
-  if (text && !run.sequence_length) return Reason("the record does not say how long sequences are");
+  if (text && !run.sequence_length) return Reason("the record does not say how long sequences are: key seq is missing");
   set_program(run, q);
   set_input(run, q);
   return q;

@@ -153,6 +153,20 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
   return setting.empty() ? "" : fmt::format("key {} of records is not read", setting);
 }
 
+// The run with sequences of the length that batches have in the mean; nothing where the record does
+// not say how long that is, though they differ.
+std::optional<Request> in_the_mean(const MeasuredRun& r, Request request) {
+  const bool differ = r.seq_is_maximum.value_or(false);
+  const auto tokens = r.value("tokens_per_step_mean");
+  if (!tokens) return differ ? std::nullopt : std::optional(std::move(request));
+  const double length = *tokens / static_cast<double>(*request.batch);
+  request.dims["sequence"] = std::max<int64_t>(1, std::llround(length));
+  return request;
+}
+
+constexpr std::string_view kLengthsDiffer =
+    "sequences differ in length: key tokens_per_step_mean is missing";
+
 StepParts parts_of(const TimeEstimate& t, const MemoryEstimate& m) {
   const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
   return {.evidence = t.evidence,
@@ -232,15 +246,25 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)
     request->recipe.mode = Mode::kTrainNoUpdate;
-  auto answer = state_->estimates.answer(*request);
-  if (!answer) return skip_all(answer.error());
+  const auto longest = state_->estimates.answer(*request);
+  if (!longest) return skip_all(longest.error());
+  const auto mean_request = in_the_mean(r, *request);
+  const bool same = mean_request && mean_request->dims == request->dims;
+  const auto of_mean = same || !mean_request ? longest : state_->estimates.answer(*mean_request);
+  if (!of_mean) return skip_all(of_mean.error());
   for (size_t i = 0; i < lines.size(); ++i) {
+    if (quantities[i].of_mean && !mean_request) {
+      lines[i].skipped = kLengthsDiffer;
+      continue;
+    }
+    const auto& answer = quantities[i].of_mean ? of_mean : longest;
     const auto predicted = quantities[i].predict(*answer);
     if (!predicted) {
       lines[i].skipped = quantities[i].missing;
       continue;
     }
     lines[i].predicted = predicted;
+    if (of_card) lines[i].fits = longest->fits;
     if (lines[i].quantity == "total_ms") {
       lines[i].parts = parts_of(answer->time, answer->memory);
       if (request->gpu_count == 1)
@@ -252,7 +276,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
     }
   }
   // Where the meter counts tensors alone, nothing is around them.
-  if (r.meter != "tensors") find_gaps(lines, *answer);
+  if (r.meter != "tensors") find_gaps(lines, *longest);
   return lines;
 }
 

@@ -102,9 +102,10 @@ MeasuredQuantity segments(const MeasuredRun& run, MeasuredQuantity q) {
 MeasuredQuantity kept_memory(const MeasuredRun& run, MeasuredQuantity q) {
   const double unit = unit_of(run, q.name);
   const bool counted = q.name != kPersistent;
+  q.of_mean = q.name.find("_mean_") != std::string::npos;
   q.predict = [unit, counted](const Answer& a) {
     const MemoryEstimate& m = a.memory;
-    return Value(real(m.persistent_bytes + (counted ? m.library_bytes : 0)) / unit);
+    return Value(real(m.persistent_bytes + (counted ? m.library_bytes + a.output_bytes : 0)) / unit);
   };
   return q;
 }
@@ -161,6 +162,7 @@ std::optional<StorageKind> storage_kind(std::string_view name) {
 }
 
 MeasuredQuantity timed(MeasuredQuantity q, int64_t TimeEstimate::*member) {
+  q.of_mean = true;
   q.predict = [member](const Answer& a) { return real(a.time.*member) / kNanosecondsPerMs; };
   q.range = no_range;
   if (member == &TimeEstimate::step_ns) {
@@ -224,7 +226,9 @@ std::optional<Counter> counter_of(const MeasuredRun& run, std::string_view name)
   };
   const bool reserved = names("reserved"), allocated = names("allocated");
   if (reserved != allocated) return reserved ? Counter::kReserved : Counter::kAllocated;
-  return names("nvidia-smi") && !reserved ? Counter::kProcess : Counter::kUnsaid;
+  if (names("nvidia-smi") && !reserved) return Counter::kProcess;
+  if (run.meter == "process") return Counter::kProcess;
+  return run.meter == "tensors" ? Counter::kAllocated : Counter::kUnsaid;
 }
 
 MeasuredQuantity memory(const MeasuredRun& run, MeasuredQuantity q, Counter counter) {
@@ -315,12 +319,12 @@ std::optional<MeasuredQuantity> fact(const MeasuredRun& run) {
 }  // namespace
 
 std::vector<MeasuredQuantity> quantities_of(const MeasuredRun& run) {
+  if (run.ended_out_of_memory()) return {fits(0)};
   std::vector<MeasuredQuantity> list;
   for (const Measurement& m : run.measured) {
     if (auto q = of_name(run, m)) list.push_back(std::move(*q));
   }
   if (!list.empty()) return list;
-  if (run.result.starts_with("OOM") || run.out_of_memory.value_or(false)) return {fits(0)};
   if (run.ran) return {fits(*run.ran ? 1 : 0)};
   if (auto q = fact(run)) return {std::move(*q)};
   return {};

@@ -17,6 +17,7 @@ struct Answer {
   MemoryEstimate memory;
   TimeEstimate time;
   bool fits = false;
+  int64_t output_bytes = 0;  // what the program keeps of a step's results until the next
 };
 
 struct MeasuredQuantity {
@@ -26,7 +27,8 @@ struct MeasuredQuantity {
   std::function<std::optional<double>(const Answer&)> predict;
   std::function<std::optional<std::pair<double, double>>(const Answer&)> range;
   std::string missing;
-  bool of_card = true;  // else the GPU plays no part, and the record need not name one
+  bool of_card = true;   // else the GPU plays no part, and the record need not name one
+  bool of_mean = false;  // of all steps in the mean, not of the longest
 };
 
 // All that was measured in a run of a whole model, in the file's order; a run that ended out of

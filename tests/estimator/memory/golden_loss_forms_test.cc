@@ -22,11 +22,17 @@ test::GoldenCase loss_case_of(const nlohmann::json& golden, const nlohmann::json
   wanted.dims["sequence"] = golden["sequence"];
   wanted.precision = find_precision(one["precision"].get<std::string>());
   wanted.attention = AskedAttention::kSdpa;
-  wanted.loss_form = kLossForms.at(one["form"]);
+  std::string form = one["form"];
+  constexpr std::string_view kShifted = " shifted";
+  wanted.shifts_scores = form.ends_with(kShifted);
+  if (wanted.shifts_scores) form.resize(form.size() - kShifted.size());
+  wanted.loss_form = kLossForms.at(form);
+  wanted.keeps_outputs = one.value("keeps", true);
   if (one["by_operator"].get<bool>()) wanted.checkpoint = "operators";
   if (one["lora"].get<bool>()) {
     wanted.finetune.kind = FinetuneKind::kLora;
     wanted.finetune.targets = "all-linear";
+    wanted.finetune.adapters_wide = one.value("adapters_wide", true);
   }
   return wanted;
 }
@@ -41,8 +47,10 @@ TEST_CASE("losses and checkpoints by operator take what PyTorch's step takes") {
   for (const auto& one : golden["cases"]) {
     const bool by_operator = one["by_operator"];
     const std::string what = fmt::format(
-        "{} {}{}{}", one["form"].get<std::string>(), one["precision"].get<std::string>(),
-        one["lora"].get<bool>() ? " lora" : "", by_operator ? " by operator" : "");
+        "{} {}{}{}{}{}", one["form"].get<std::string>(), one["precision"].get<std::string>(),
+        one["lora"].get<bool>() ? " lora" : "", by_operator ? " by operator" : "",
+        one.value("keeps", true) ? "" : ", outputs let go",
+        one.value("adapters_wide", true) ? "" : ", adapters as their layer");
     CAPTURE(what);
     const auto got = models.config_figures(golden["config"].dump(), loss_case_of(golden, one));
     const std::string why = got ? "" : got.error().front().message;

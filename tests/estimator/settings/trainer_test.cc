@@ -61,6 +61,9 @@ TEST_CASE("torchtune, unsloth and torchtitan have losses and checkpoints of thei
   CHECK(torchtune.recipe.loss_form == LossForm::kChunkedLinear);
   CHECK(torchtune.recipe.precision->name == "bf16");
   CHECK_FALSE(torchtune.recipe.clip_grad_norm);
+  CHECK_FALSE(torchtune.recipe.finetune.adapters_wide);
+  CHECK(torchtune.recipe.finetune.prepared == Prepared::kNone);
+  CHECK_FALSE(torchtune.recipe.keeps_outputs);
   const Request unsloth = asked_by({{"trainer", "unsloth"}, {"loss-form", "operators"}});
   CHECK(unsloth.recipe.loss_form == LossForm::kOperators);
   CHECK(unsloth.recipe.finetune.rank == 16);

@@ -30,6 +30,8 @@ TEST_CASE("a checkpoint's quantization is a row, by its method's own keys") {
   CHECK(row_of(R"("quantization_config": null)") == "none");
   CHECK(method(R"("awq", "bits": 4, "group_size": 128, "zero_point": true)") == "gptq-4bit");
   CHECK(method(R"("gptq", "bits": 4, "group_size": 128, "desc_act": false)") == "gptq-4bit");
+  CHECK(method(R"("gptq", "bits": 4, "group_size": 32)") == "gptq-4bit-32");
+  CHECK(method(R"("gptq", "bits": 4, "group_size": -1)") == "gptq-4bit-row");
   CHECK(method(R"("fp8", "weight_block_size": [128, 128])") == "fp8");
   CHECK(method(R"("bitsandbytes", "load_in_8bit": true)") == "int8");
   CHECK(method(R"("bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4")") == "nf4");

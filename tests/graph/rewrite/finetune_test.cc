@@ -28,7 +28,7 @@ Adapted adapt_small(const std::string& targets, double dropout = 0) {
   Graph& graph = model->config.networks.front().graph;
   Adapted adapted;
   Finetune finetune{.kind = FinetuneKind::kLora, .dropout = dropout, .targets = targets};
-  adapted.report = add_adapters(graph, finetune, FinetuneTypes{}, model->lora);
+  adapted.report = add_adapters(graph, finetune, DType::kBFloat16, model->lora);
   for (const Tensor& t : graph.tensors) {
     if (t.name.find("lora_") == std::string::npos || t.kind != TensorKind::kParameter) continue;
     std::string shape;
@@ -56,6 +56,32 @@ TEST_CASE("adapters of experts stand beside the stacked parameters, of all exper
   const Adapted some = adapt_small("q_proj,w2");
   CHECK(some.report->adapters == 1);
   CHECK(some.report->stacked == 1);
+}
+
+TEST_CASE("adapters are in fp32, or in the type of their layer") {
+  for (const bool wide : {true, false}) {
+    Diagnostics warnings;
+    auto model =
+        load_family_model(*read_json(kSmallMixtral, "config.json"), "config.json", {}, warnings);
+    REQUIRE(model);
+    Graph& graph = model->config.networks.front().graph;
+    for (Tensor& t : graph.tensors) {
+      if (t.dtype == DType::kFloat32) t.dtype = DType::kBFloat16;
+    }
+    const Finetune finetune{
+        .kind = FinetuneKind::kLora, .targets = "q_proj", .adapters_wide = wide};
+    REQUIRE(add_adapters(graph, finetune, DType::kBFloat16, model->lora));
+    size_t adapters = 0, casts = 0;
+    for (const Tensor& t : graph.tensors) {
+      if (t.name.find("lora_") == std::string::npos || t.kind != TensorKind::kParameter) continue;
+      ++adapters;
+      CHECK(t.dtype == (wide ? DType::kFloat32 : DType::kBFloat16));
+    }
+    for (const Node& node : graph.nodes)
+      casts += node.op == "Cast" && node.module.ends_with("q_proj");
+    CHECK(adapters == 2);
+    CHECK(casts == (wide ? 2 : 0));
+  }
 }
 
 TEST_CASE("adapters of part of a parameter are refused, and dropout of experts' adapters") {

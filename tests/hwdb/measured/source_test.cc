@@ -76,6 +76,29 @@ TEST_CASE("measured source: keys that repeat others in words are no notes") {
   CHECK(run.notes[0].key == "offload");
 }
 
+TEST_CASE("measured source: a word under a key stands for other keys; other words stay notes") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words",
+         "precisions": [{"dtype": "bf16-amp", "kbit_prepare": "norms", "precision": "amp-bf16"},
+                        {"dtype": "bf16-amp", "precision": "bf16"}],
+         "cases": [{"key": "config", "words": ["bnb", "bnb-plain"], "says": "x",
+                    "defaults": {"quantize": "nf4", "kbit_prepare": "norms"}}], "defaults": {})");
+  const auto completed = [&](const char* word) {
+    MeasuredRun run;
+    run.dtype = "bf16-amp";
+    run.notes = {{"config", 0, 0, {.data = std::string(word)}}};
+    source.complete(run);
+    return run;
+  };
+  const MeasuredRun known = completed("bnb-plain"), other = completed("bnb-fast");
+  CHECK(known.notes.empty());
+  CHECK(known.quantize == "nf4");
+  CHECK(known.dtype == "amp-bf16");
+  CHECK(other.notes.size() == 1);
+  CHECK(other.quantize.empty());
+  CHECK(other.dtype == "bf16");
+}
+
 TEST_CASE("measured source: a network may be that of one version of its framework") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words", "networks": [

@@ -102,7 +102,7 @@ TEST_CASE("validate: a key that makes another run of it is read, or the record i
   const std::string record = kRun + R"(, "total_ms": 5, )";
   const std::vector<std::pair<std::string, std::string>> changed = {
       {R"("offload": {"optimizer": true})", "offload"},
-      {R"("seq_is_maximum": true)", "seq_is_maximum"},
+      {R"("kernels": "TE + triton")", "kernels"},
       {R"("liger": true)", "liger"}};
   for (const auto& each : changed) {
     CAPTURE(each.first);
@@ -116,6 +116,41 @@ TEST_CASE("validate: a key that makes another run of it is read, or the record i
     REQUIRE(lines.size() == 1);
     CHECK(lines[0].predicted);
   }
+}
+
+TEST_CASE("validate: where sequences differ, the peak is of the longest and a mean of the mean") {
+  const std::string record =
+      R"("device": "l40s", "model": "gpt2", "micro_batch": 4, "mode": "train", "dtype": "bf16",
+         "framework": "pytorch", "total_ms": 5, "peak_allocated_gib": 9,
+         "allocated_after_step_mean_gib": 2, )";
+  const auto fixed = answer(record + R"("seq": 512)", "memory");
+  const auto longest = answer(record + R"("seq": 512, "seq_is_maximum": true)", "memory");
+  const auto mean = answer(
+      record + R"("seq": 512, "seq_is_maximum": true, "tokens_per_step_mean": 800.3)", "memory");
+  const auto shorter = answer(record + R"("seq": 200)", "memory");
+  REQUIRE(mean.size() == 3);
+  for (const size_t i : {0, 2}) {
+    CHECK(longest[i].skipped ==
+          "sequences differ in length: key tokens_per_step_mean is missing");
+    CHECK(mean[i].predicted == shorter[i].predicted);
+    CHECK(mean[i].predicted != fixed[i].predicted);
+  }
+  CHECK(longest[1].predicted == fixed[1].predicted);
+  CHECK(mean[1].predicted == fixed[1].predicted);
+}
+
+TEST_CASE("validate: a run that ended out of memory is a fact, whatever it measured before") {
+  for (const char* ended :
+       {R"("out_of_memory": true)",
+        R"("run_failed": true, "flags": ["out_of_memory_or_failed_run"])"}) {
+    const auto lines = answer(kRun + R"(, "peak_allocated_mb": 100, )" + ended, "memory");
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].quantity == "fits");
+    CHECK(lines[0].measured == 0);
+    CHECK(lines[0].fits == true);
+  }
+  CHECK(skipped(kRun + R"(, "peak_allocated_mb": 100, "run_failed": true)", "memory") ==
+        "key run_failed is not modelled");
 }
 
 TEST_CASE("validate: memory in any unit, by the counter that the record names") {
