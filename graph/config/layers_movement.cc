@@ -47,6 +47,10 @@ constexpr Key kBufferKeys[] = {
     {"shape", KeyKind::kShape, kRequired, "extents", 0},
     {"dtype", KeyKind::kChoice, "i64", "of its elements", 1, "i64|bool|f32"},
 };
+constexpr Key kContiguousKeys[] = {
+    {"always", KeyKind::kFlag, "false",
+     "a copy even where it lies so, as of tensors that are joined along their first axis"},
+};
 constexpr Key kRoiKeys[] = {
     {"size", KeyKind::kIntegers, kRequired, "output height and width"},
     {"scale", KeyKind::kReal, kRequired, "extent of the feature map over that of the image"},
@@ -159,7 +163,8 @@ std::vector<TensorId> buffer(Layer& layer) {
 }
 
 std::vector<TensorId> in_order(Layer& layer) {
-  return {layer.composite("Contiguous", {layer.input()})};
+  if (!layer.flag("always")) return {layer.composite("Contiguous", {layer.input()})};
+  return {layer.composite("Contiguous", {layer.input()}, {{"always", int64_t{1}}})};
 }
 
 std::vector<TensorId> rows(Layer& layer) {
@@ -205,7 +210,8 @@ constexpr LayerType kMovementLayers[] = {
     {"expand", 1, 1, kShapeKeys, expand, "repeats along axes of extent 1"},
     {"parameter", 0, 0, kShapeKeys, weight, "a trained tensor"},
     {"buffer", 0, 0, kBufferKeys, buffer, "numbers that a module keeps and nobody trains"},
-    {"contiguous", 1, 1, {}, in_order, "a copy in the order of its axes, where it does not lie so"},
+    {"contiguous", 1, 1, kContiguousKeys, in_order,
+     "a copy in the order of its axes, where it does not lie so"},
     {"rows", 2, 2, {}, rows, "rows of the first input whose numbers are in the second"},
     {"masked_scatter",
      3,

@@ -229,6 +229,14 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
   return {};
 }
 
+TensorId NetworkBuilder::pop(const std::string& stack) {
+  std::vector<TensorId>& pushed = stacks_[stack];
+  if (pushed.empty()) return kNoTensor;
+  const TensorId last = pushed.back();
+  pushed.pop_back();
+  return last;
+}
+
 bool NetworkBuilder::open_list() {
   if (nested_ >= kMostNested) {
     fail("E803", fmt::format("layers within layers more than {} deep", kMostNested), *at_);

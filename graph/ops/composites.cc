@@ -194,8 +194,8 @@ constexpr OpRow kCompositeRows[] = {
      .domain = "plimsoll",
      .inputs = 3,
      // `code`: who wrote what calls it; of "transformers" also what is behind it.
-     .attributes = "by_rows causal code dropout grouped latent masked padded scaled softcap wide "
-                   "wide_scores window",
+     .attributes = "apart by_rows causal code dropout grouped latent masked padded scaled softcap "
+                   "wide wide_scores window",
      .shape = scaled_dot_product,
      .lower = lower::attention,
      .example =
@@ -209,7 +209,7 @@ constexpr OpRow kCompositeRows[] = {
      .example = "f32[B,4] -> f32[B,4] | flop 36*B | keeps in0 | grads in0"},
     {.name = "Contiguous",
      .domain = "plimsoll",
-     .attributes = "training",  // where 1, only then
+     .attributes = "always training",  // where 1, a copy in any case; only then
      .shape = like_first,
      .lower = lower::contiguous,
      .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},

@@ -126,7 +126,8 @@ Values detach(Lowering& l) { return {l.in(0).detached()}; }
 Values contiguous(Lowering& l) {
   const bool training_alone = l.attributes().integer("training", 0) != 0;
   if (training_alone && l.m.recipe().mode == Mode::kInference) return {l.in(0)};
-  return {eager::contiguous(l.m, l.in(0))};
+  const bool always = l.attributes().integer("always", 0) != 0;
+  return {always ? eager::clone(l.m, l.in(0)) : eager::contiguous(l.m, l.in(0))};
 }
 
 Values pick(Lowering& l) {

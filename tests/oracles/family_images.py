@@ -1,6 +1,8 @@
 """Families of images, of images and text: small configurations, published ones and a step's inputs, for family_steps.py."""
+import functools
 import sys
 
+import numpy as np
 import torch
 
 from workload import Workload
@@ -32,6 +34,16 @@ FAMILIES = {
                {"vision_config": SIGLIP_SO | {"image_size": 896}, "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
                 "intermediate_size": 10240, "sliding_window": 1024}}),
 }
+QWEN_TOWER = {"hidden_size": 192, "intermediate_size": 512, "depth": 2, "num_heads": 3, "out_hidden_size": 256}
+QWEN_WORDS = GROUPED | {"max_position_embeddings": 512, "rope_parameters": {"rope_type": "default", "mrope_section": [8, 12, 12]}}
+FAMILIES |= {
+    "qwen2_5_vl": ("Qwen2_5_VLForConditionalGeneration",
+                   {"vision_config": QWEN_TOWER | {"fullatt_block_indexes": [1]}, "text_config": {"model_type": "qwen2_5_vl_text", **QWEN_WORDS}},
+                   {"vision_config": {"hidden_size": 1280, "intermediate_size": 3420, "out_hidden_size": 2048}, "tie_word_embeddings": True,
+                    "text_config": {"model_type": "qwen2_5_vl_text", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36,
+                                    "num_attention_heads": 16, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True}}),
+}
+SIDES = {"qwen2_5_vl": 224}   # of an image whose size the configuration leaves open
 CONTRASTIVE = ("clip", "siglip")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
@@ -60,9 +72,53 @@ class MaskedScatter(torch.autograd.Function):
         return of_x, None, of_source
 
 
+class Grid:
+    """Heights and widths of images in patches as the tower reads them, without values on the device: `boundaries` of stretches of `each` patches."""
+
+    device = "cuda"
+
+    def __init__(self, config, images, side):
+        self.vision, self.images, self.side = config.vision_config, images, side // config.vision_config.patch_size
+
+    def prod(self, _):
+        return np.full(self.images, self.side ** 2)
+
+    def boundaries(self, each):
+        return np.arange(0, self.images * self.side ** 2 + 1, each)
+
+    def positions(self, *_, **__):
+        return torch.zeros(self.images * self.side ** 2, 2, dtype=torch.int64, device="cuda")
+
+    def lengths(self, *_, **__):
+        return self.boundaries(self.side ** 2), None
+
+    def windows(self, *_, **__):
+        c = self.vision
+        window = (c.window_size // c.spatial_merge_size // c.patch_size * c.spatial_merge_size) ** 2
+        assert self.side ** 2 % window == 0
+        return torch.arange(self.images * self.side ** 2 // c.spatial_merge_size ** 2), self.boundaries(window)
+
+
+def gridded(name, model, config, batch, length):
+    """Packed patches of one image a sample; vision_utils.py works on numbers that fake tensors have not."""
+    side, c = SIDES[name], config.vision_config
+    grid = Grid(config, batch, side)
+    module = sys.modules[type(model).__module__]
+    for function, stand_in in (("position_ids", grid.positions), ("attention_seqlens", grid.lengths), ("window_index", grid.windows)):
+        setattr(module, f"get_vision_{function}", stand_in)
+    module.get_max_seqlen = lambda *_, **__: None
+    rows = batch * (side // c.patch_size) ** 2
+    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)),
+              "pixel_values": torch.randn(rows, c.in_channels * c.temporal_patch_size * c.patch_size ** 2), "labels": torch.randint(0, 2000, (batch, length))}
+    model.forward = functools.partial(model.forward, image_grid_thw=grid)
+    return Workload(model, inputs, loss="sum")
+
+
 def workload(name, model, config, batch, length):
     torch.Tensor.masked_scatter = lambda x, mask, source: MaskedScatter.apply(x, mask, source)
     sys.modules[type(model).__module__].torch_compilable_check = lambda *_: None   # counts elements of fake tensors
+    if name in SIDES:
+        return gridded(name, model, config, batch, length)
     side = config.vision_config.image_size
     inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 3, side, side)}
     if name in TYPED:

@@ -132,6 +132,7 @@ FAMILIES |= {
 }
 FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES
 BATCH, LENGTH = 4, 128
+DIMS = family_diffusers.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()}
 
 
 class Labelled(torch.nn.Module):
@@ -257,7 +258,8 @@ def line(name, class_name, small, published):
                 cases.append(measure(name, class_name, small, attention, precision, targets))
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
-    return {"name": name, "batch": BATCH, "sequence": LENGTH, "counts": counts, "cases": cases}
+    dims = {"dims": DIMS[name]} if name in DIMS else {}
+    return {"name": name, "batch": BATCH, "sequence": LENGTH, **dims, "counts": counts, "cases": cases}
 
 
 def main():
