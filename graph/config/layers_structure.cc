@@ -42,8 +42,12 @@ constexpr Key kBranchesKeys[] = {
     {"merge", KeyKind::kChoice, "concat", "what becomes of their outputs", 1, "concat|add|none"},
     {"axis", KeyKind::kInteger, "1", "of concat", kAnyInteger},
 };
-constexpr Key kStackKeys[] = {
+constexpr Key kPushKeys[] = {
     {"stack", KeyKind::kName, "skips", "name of the stack"},
+};
+constexpr Key kPopKeys[] = {
+    {"stack", KeyKind::kName, "skips", "name of the stack"},
+    {"first", KeyKind::kFlag, "false", "the first one of it, not the last"},
 };
 
 // Runs `layers` in a scope of their own below `outer` and returns the last one's outputs.
@@ -272,7 +276,7 @@ std::vector<TensorId> push(Layer& layer) {
 
 std::vector<TensorId> pop(Layer& layer) {
   const std::string stack = layer.text("stack");
-  const TensorId tensor = layer.builder().pop(stack);
+  const TensorId tensor = layer.builder().pop(stack, layer.flag("first"));
   if (tensor == kNoTensor)
     layer.fail("E341", fmt::format("nothing is left on the stack '{}'", shortened(stack)));
   return {tensor};
@@ -286,8 +290,8 @@ constexpr LayerType kStructureLayers[] = {
     {"block", 1, 16, kBlockKeys, block, "one of the config's blocks"},
     {"residual", 1, 1, kResidualKeys, residual, "input + layers(input)"},
     {"branches", 1, 1, kBranchesKeys, branches, "several lists of layers side by side"},
-    {"push", 1, 1, kStackKeys, push, "its input, which a later pop gives again"},
-    {"pop", 0, 0, kStackKeys, pop, "the last tensor pushed that none has popped"},
+    {"push", 1, 1, kPushKeys, push, "its input, which a later pop gives again"},
+    {"pop", 0, 0, kPopKeys, pop, "the last tensor pushed that none has popped"},
 };
 
 }  // namespace

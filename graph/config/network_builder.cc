@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "graph/base/escape.h"
 #include "graph/config/parameters.h"
@@ -229,12 +230,13 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
   return {};
 }
 
-TensorId NetworkBuilder::pop(const std::string& stack) {
+TensorId NetworkBuilder::pop(const std::string& stack, bool first) {
   std::vector<TensorId>& pushed = stacks_[stack];
   if (pushed.empty()) return kNoTensor;
-  const TensorId last = pushed.back();
-  pushed.pop_back();
-  return last;
+  const auto at = first ? pushed.begin() : std::prev(pushed.end());
+  const TensorId tensor = *at;
+  pushed.erase(at);
+  return tensor;
 }
 
 bool NetworkBuilder::open_list() {

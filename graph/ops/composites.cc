@@ -278,6 +278,13 @@ constexpr OpRow kCompositeRows[] = {
      .lower = lower::linear,
      .example = "f32[B,S,16] f32[4,16] f32[4] -> f32[B,S,4] | flop 128*B*S | keeps in0 in1 | grads "
                 "in0 in1 in2"},
+    {.name = "MaskedAdd",
+     .domain = "plimsoll",
+     .inputs = 3,
+     .shape = like_first,
+     .lower = lower::masked_add,
+     .example =
+         "f32[B,S,8] bool[B,S,1] f32[4,8] -> f32[B,S,8] | flop 32 | keeps in1 | grads in0 in2"},
     {.name = "MaskedScatter",
      .domain = "plimsoll",
      .inputs = 3,

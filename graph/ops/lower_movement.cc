@@ -160,6 +160,8 @@ Values masked_scatter(Lowering& l) {
   return {eager::masked_scatter(l.m, l.in(0), l.in(1), l.in(2))};
 }
 
+Values masked_add(Lowering& l) { return {eager::masked_add(l.m, l.in(0), l.in(1), l.in(2))}; }
+
 Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l.in(1))}; }
 
 Values top_k(Lowering& l) {
