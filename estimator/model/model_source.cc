@@ -24,10 +24,15 @@ constexpr std::string_view kBuiltinPrefix = "builtin:";
 constexpr std::string_view kPublishedPrefix = "hf:";
 constexpr std::string_view kConfigName = "config.json";
 
-// The config in a folder of Hugging Face's; any other path as it is.
+// The config in a folder of Hugging Face's; in one of a pipeline of diffusers that of the network
+// that is trained. Any other path as it is.
 std::string path_of(const std::string& given) {
-  const std::string config = path_in(given, kConfigName);
-  return is_folder(given) && path_exists(config) ? config : given;
+  if (!is_folder(given)) return given;
+  for (const std::string& folder : {given, path_in(given, "transformer"), path_in(given, "unet")}) {
+    const std::string config = path_in(folder, kConfigName);
+    if (path_exists(config)) return config;
+  }
+  return given;
 }
 
 ImportOptions import_options(const ModelRequest& request, bool builtin, bool inputs_only) {

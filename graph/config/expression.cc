@@ -196,13 +196,10 @@ class Evaluator {
     if (function == "sqrt") return root();
     if (function == "contains") return contains();
     if (function != "min" && function != "max" && function != "ceil_div" && function != "equal" &&
-        function != "less") {
-      return fail(
-          "E344",
-          fmt::format(
-              "calls '{}'; there are min, max, ceil_div, equal, less, sqrt, count, contains and "
-              "element",
-              shortened(function)));
+        function != "less" && function != "power") {
+      return fail("E344", fmt::format("calls '{}'; there are min, max, ceil_div, equal, less, "
+                                      "power, sqrt, count, contains and element",
+                                      shortened(function)));
     }
     auto a = nested(',');
     if (!a) return a;
@@ -212,6 +209,7 @@ class Evaluator {
     if (function == "min") return min(*a, *b);
     if (function == "max") return max(*a, *b);
     if (function == "equal" || function == "less") return compare(*a, *b, function == "less");
+    if (function == "power") return power(*a, *b);
     if (const auto divisor = b->constant(); divisor && *divisor <= 0) {
       return fail("E345", fmt::format("divides by {}", *divisor));
     }
@@ -223,6 +221,15 @@ class Evaluator {
     const auto x = TRY(binder_.integer(a));
     const auto y = TRY(binder_.integer(b));
     return Dim(int64_t{less ? x < y : x == y});
+  }
+
+  Result<Dim> power(const Dim& base, const Dim& exponent) {
+    constexpr int64_t kMost = 62;
+    const auto times = TRY(binder_.integer(exponent));
+    if (times < 0 || times > kMost) return fail("E345", fmt::format("takes the power {}", times));
+    Dim product = 1;
+    for (int64_t i = 0; i < times; ++i) product = product * base;
+    return product;
   }
 
   // Of a whole number, rounded down.

@@ -52,8 +52,9 @@ class Binder {
 };
 
 // The value of an expression: whole numbers, names, + - * / // %, parentheses, list[index],
-// min(a, b), max(a, b), ceil_div(a, b), equal(a, b) and less(a, b) (1 or 0), sqrt(a) rounded down,
-// count(list), contains(list, a) (1 or 0), element(list, index, otherwise). `/` must divide evenly;
+// min(a, b), max(a, b), ceil_div(a, b), equal(a, b) and less(a, b) (1 or 0), power(a, b), sqrt(a)
+// rounded down, count(list), contains(list, a) (1 or 0), element(list, index, otherwise). `/` must
+// divide evenly;
 // `//` rounds down. E343 unknown name (with the nearest), E344 not an expression, E345 uneven or
 // zero division, an index outside its list, E346 see Binder, E232 overflow. Places are the caller's
 // to add. Cost: linear; parentheses nest at most 32 deep.

@@ -45,6 +45,7 @@ constexpr Key kAttendKeys[] = {
     {"scores", KeyKind::kChoice, "stored",
      "the type that separate code takes the products of queries and keys in", 1, "stored|fp32"},
     {"masked", KeyKind::kFlag, "false", "code that makes a mask whether it is needed or not"},
+    {"apart", KeyKind::kFlag, "false", "code that calls it for each sample by itself"},
     {"alibi", KeyKind::kChoice, "none",
      "a line for each head, the last input, that is added to the scores; or that their product, of "
      "all heads of all samples at once, is added into",
@@ -285,6 +286,7 @@ std::vector<TensorId> attend(Layer& layer) {
                            {"by_rows", int64_t{alibi == "product"}},
                            {"wide_scores", int64_t{layer.text("scores") == "fp32"}},
                            {"masked", int64_t{layer.flag("masked")}},
+                           {"apart", int64_t{layer.flag("apart")}},
                            {"causal", int64_t{layer.flag("causal")}},
                            {"dropout", layer.real("dropout")},
                            {"window", layer.integer("window")},

@@ -47,6 +47,13 @@ constexpr Key kBufferKeys[] = {
     {"shape", KeyKind::kShape, kRequired, "extents", 0},
     {"dtype", KeyKind::kChoice, "i64", "of its elements", 1, "i64|bool|f32"},
 };
+constexpr Key kContiguousKeys[] = {
+    {"always", KeyKind::kFlag, "false",
+     "a copy even where it lies so, as of tensors that are joined along their first axis"},
+};
+constexpr Key kCastKeys[] = {
+    {"to", KeyKind::kChoice, kRequired, "single precision, or the model's", 1, "fp32|stored"},
+};
 constexpr Key kRoiKeys[] = {
     {"size", KeyKind::kIntegers, kRequired, "output height and width"},
     {"scale", KeyKind::kReal, kRequired, "extent of the feature map over that of the image"},
@@ -159,7 +166,8 @@ std::vector<TensorId> buffer(Layer& layer) {
 }
 
 std::vector<TensorId> in_order(Layer& layer) {
-  return {layer.composite("Contiguous", {layer.input()})};
+  if (!layer.flag("always")) return {layer.composite("Contiguous", {layer.input()})};
+  return {layer.composite("Contiguous", {layer.input()}, {{"always", int64_t{1}}})};
 }
 
 std::vector<TensorId> rows(Layer& layer) {
@@ -171,7 +179,16 @@ std::vector<TensorId> masked_scatter(Layer& layer) {
   const TensorId number = layer.constant_scalar(0);
   const TensorId mask = layer.node(
       "Unsqueeze", {layer.node("Equal", {layer.input(1), number}), layer.constant({-1})});
-  return {layer.composite("MaskedScatter", {layer.input(0), mask, layer.input(2)})};
+  return {layer.composite("MaskedScatter", {layer.input(0), mask, layer.input(2)}), mask};
+}
+
+std::vector<TensorId> masked_add(Layer& layer) {
+  return {layer.composite("MaskedAdd", {layer.input(0), layer.input(1), layer.input(2)})};
+}
+
+std::vector<TensorId> cast(Layer& layer) {
+  const bool widens = layer.text("to") == "fp32";
+  return {layer.cast(layer.input(), widens ? Layer::Cast::kWidens : Layer::Cast::kNarrows)};
 }
 
 std::vector<TensorId> zeros(Layer& layer) {
@@ -205,14 +222,23 @@ constexpr LayerType kMovementLayers[] = {
     {"expand", 1, 1, kShapeKeys, expand, "repeats along axes of extent 1"},
     {"parameter", 0, 0, kShapeKeys, weight, "a trained tensor"},
     {"buffer", 0, 0, kBufferKeys, buffer, "numbers that a module keeps and nobody trains"},
-    {"contiguous", 1, 1, {}, in_order, "a copy in the order of its axes, where it does not lie so"},
+    {"contiguous", 1, 1, kContiguousKeys, in_order,
+     "a copy in the order of its axes, where it does not lie so"},
     {"rows", 2, 2, {}, rows, "rows of the first input whose numbers are in the second"},
     {"masked_scatter",
      3,
      3,
      {},
      masked_scatter,
-     "inputs x [N, S, E], ids [N, S], features: x with features where the ids are one number"},
+     "inputs x [N, S, E], ids [N, S], features: x with features where the ids are one number, and "
+     "(:1) where"},
+    {"masked_add",
+     3,
+     3,
+     {},
+     masked_add,
+     "inputs x [N, S, E], where, features: a copy of x with the features added there"},
+    {"cast", 1, 1, kCastKeys, cast, "another type, in a model of 16 bits"},
     {"zeros", 0, 0, kShapeKeys, zeros, "a constant made in every step"},
     {"roi_align", 3, 3, kRoiKeys, roi_align,
      "features of boxes; inputs features, boxes [K,4], image of each box [K]"},

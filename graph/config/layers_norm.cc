@@ -32,9 +32,9 @@ constexpr Key kRmsKeys[] = {
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"style", KeyKind::kChoice, "plain",
      "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
-     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma); the root and "
-     "what it divides (T5)",
-     1, "plain|llama|wide|gemma|t5"},
+     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma); all, with a "
+     "power for the root (Gemma 4); the root and what it divides (T5)",
+     1, "plain|llama|wide|gemma|power|t5"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -103,6 +103,21 @@ std::vector<TensorId> t5_norm(Layer& layer) {
   return {layer.node("Mul", {layer.parameter("weight", {layer.extent_of(x, -1)}), y})};
 }
 
+// Gemma4RMSNorm (modeling_gemma4.py): pow(mean + epsilon, -0.5) keeps what it is taken of.
+std::vector<TensorId> power_norm(Layer& layer) {
+  const TensorId x = layer.cast(layer.input(), Layer::Cast::kWidens);
+  const TensorId square = layer.node("Pow", {x, layer.scalar(2)});
+  const TensorId mean =
+      layer.node("ReduceMean", {square, layer.constant({-1})}, {{"keepdims", int64_t{1}}});
+  const TensorId more = layer.node("Add", {mean, layer.scalar(layer.real("epsilon"))});
+  TensorId y = layer.node("Mul", {x, layer.node("Pow", {more, layer.scalar(-0.5)})});
+  if (layer.flag("affine")) {
+    const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+    y = layer.node("Mul", {y, layer.cast(weight, Layer::Cast::kWidens)});
+  }
+  return {layer.cast(y, Layer::Cast::kNarrows)};
+}
+
 // Normalised in single precision, whatever the model's type is.
 std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
   const TensorId wide = layer.cast(layer.input(), Layer::Cast::kWidens);
@@ -121,6 +136,7 @@ std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
 std::vector<TensorId> rms_norm(Layer& layer) {
   const std::string style = layer.text("style");
   if (style == "t5") return t5_norm(layer);
+  if (style == "power") return power_norm(layer);
   if (style != "plain" || !layer.flag("affine")) return wide_rms_norm(layer, style);
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   if (layer.flag("fused")) {

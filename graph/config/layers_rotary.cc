@@ -13,6 +13,9 @@ constexpr Key kTableKeys[] = {
     {"wide", KeyKind::kFlag, "false", "they stay in 32 bits in a model of 16"},
     {"halves", KeyKind::kFlag, "false", "a number for both halves of a head"},
     {"each", KeyKind::kFlag, "false", "tables of each sample; else one for all"},
+    {"given", KeyKind::kFlag, "false",
+     "the input's features are positions, and the frequencies are made in each pass; else the "
+     "module keeps these, and those that scaled ones come back to"},
 };
 constexpr Key kPositionsKeys[] = {
     {"whole", KeyKind::kFlag, "false", "a row for each sample; else one for all"},
@@ -31,9 +34,9 @@ constexpr Key kRotaryKeys[] = {
     {"joined", KeyKind::kFlag, "false",
      "code that joins it with what stays, even with nothing: a copy"},
     {"wide", KeyKind::kChoice, "none",
-     "what of a model in 16 bits turns in 32: nothing, the product with tables that stay so, or x "
-     "as well",
-     1, "none|product|operand"},
+     "what of a model in 16 bits turns in 32: nothing, the product with tables that stay so, x as "
+     "well, or x and what it turns to, each by itself",
+     1, "none|product|operand|apart"},
 };
 
 // The numbers [1, S] of the positions of x [N, S, ...].
@@ -62,14 +65,23 @@ std::vector<TensorId> relative_positions(Layer& layer) {
   return {layer.node("Cast", {ones}, {{"to", int64_t{7}}})};  // ONNX's INT64
 }
 
+TensorId part(Layer& layer, TensorId x, const Dim& from, const Dim& to, int64_t step = 1) {
+  return layer.node("Slice", {x, layer.constant({from}), layer.constant({to}), layer.constant({-1}),
+                              layer.constant({step})});
+}
+
 // Cosines and sines [1, S, size], or [N, S, size], of the positions of x [N, S, ...].
 std::vector<TensorId> rotary_table(Layer& layer) {
   const Dim steps = layer.extent_of(layer.input(), 1);
   const Dim half = floor_div(layer.extent("size"), 2);
-  const TensorId frequencies = layer.table({half});
-  layer.node("Identity", {layer.table({half})});  // which scaled embeddings come back to
+  const bool given = layer.flag("given");
+  const TensorId frequencies =
+      given ? layer.node("ConstantOfShape", {layer.constant({half})}) : layer.table({half});
+  if (!given) layer.node("Identity", {layer.table({half})});
   const Dim rows = layer.flag("each") ? layer.extent_of(layer.input(), 0) : Dim(1);
-  const TensorId positions = layer.node("ConstantOfShape", {layer.constant({rows, steps, Dim(1)})});
+  const TensorId positions =
+      given ? part(layer, layer.input(), 0, 1)
+            : layer.node("ConstantOfShape", {layer.constant({rows, steps, Dim(1)})});
   const TensorId wide =
       layer.flag("wide") ? layer.cast(positions, Layer::Cast::kWidens) : positions;
   const TensorId angles = layer.node("Mul", {wide, frequencies});
@@ -79,11 +91,6 @@ std::vector<TensorId> rotary_table(Layer& layer) {
   const TensorId cos = layer.node("Mul", {layer.node("Cos", {both}), layer.scalar(1)});
   const TensorId sin = layer.node("Mul", {layer.node("Sin", {both}), layer.scalar(1)});
   return {cos, sin};
-}
-
-TensorId part(Layer& layer, TensorId x, const Dim& from, const Dim& to, int64_t step = 1) {
-  return layer.node("Slice", {x, layer.constant({from}), layer.constant({to}), layer.constant({-1}),
-                              layer.constant({step})});
 }
 
 TensorId rotated(Layer& layer, TensorId x, const Dim& size) {
@@ -142,8 +149,11 @@ TensorId rotated_halves(Layer& layer, TensorId x, const Dim& size, TensorId cos,
 }
 
 TensorId rotated_whole(Layer& layer, TensorId x, const Dim& size, TensorId cos, TensorId sin) {
-  return layer.node(
-      "Add", {layer.node("Mul", {x, cos}), layer.node("Mul", {rotated(layer, x, size), sin})});
+  const bool apart = layer.text("wide") == "apart";
+  const auto read = [&](TensorId y) { return apart ? layer.cast(y, Layer::Cast::kWidens) : y; };
+  const TensorId stays = layer.node("Mul", {read(x), cos});
+  const TensorId turns = layer.node("Mul", {read(rotated(layer, x, size)), sin});
+  return layer.node("Add", {stays, turns});
 }
 
 // x [N, heads, S, D], cosines and sines [1, S, size].

@@ -42,6 +42,13 @@ constexpr Key kBranchesKeys[] = {
     {"merge", KeyKind::kChoice, "concat", "what becomes of their outputs", 1, "concat|add|none"},
     {"axis", KeyKind::kInteger, "1", "of concat", kAnyInteger},
 };
+constexpr Key kPushKeys[] = {
+    {"stack", KeyKind::kName, "skips", "name of the stack"},
+};
+constexpr Key kPopKeys[] = {
+    {"stack", KeyKind::kName, "skips", "name of the stack"},
+    {"first", KeyKind::kFlag, "false", "the first one of it, not the last"},
+};
 
 // Runs `layers` in a scope of their own below `outer` and returns the last one's outputs.
 std::vector<TensorId> run(Layer& layer, const JsonValue::List& layers, std::string path,
@@ -262,6 +269,19 @@ std::vector<TensorId> branches(Layer& layer) {
   return {sum};
 }
 
+std::vector<TensorId> push(Layer& layer) {
+  layer.builder().push(layer.text("stack"), layer.input());
+  return {layer.input()};
+}
+
+std::vector<TensorId> pop(Layer& layer) {
+  const std::string stack = layer.text("stack");
+  const TensorId tensor = layer.builder().pop(stack, layer.flag("first"));
+  if (tensor == kNoTensor)
+    layer.fail("E341", fmt::format("nothing is left on the stack '{}'", shortened(stack)));
+  return {tensor};
+}
+
 constexpr LayerType kStructureLayers[] = {
     {"sequence", 1, 1, kSequenceKeys, sequence, "layers under one name"},
     {"repeat", 1, 16, kRepeatKeys, repeat,
@@ -270,6 +290,8 @@ constexpr LayerType kStructureLayers[] = {
     {"block", 1, 16, kBlockKeys, block, "one of the config's blocks"},
     {"residual", 1, 1, kResidualKeys, residual, "input + layers(input)"},
     {"branches", 1, 1, kBranchesKeys, branches, "several lists of layers side by side"},
+    {"push", 1, 1, kPushKeys, push, "its input, which a later pop gives again"},
+    {"pop", 0, 0, kPopKeys, pop, "the last tensor pushed that none has popped"},
 };
 
 }  // namespace

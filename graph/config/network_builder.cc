@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "graph/base/escape.h"
 #include "graph/config/parameters.h"
@@ -227,6 +228,15 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
        fmt::format("'{}' has {} outputs, counted from 0", shortened(reference), outputs->size()),
        where);
   return {};
+}
+
+TensorId NetworkBuilder::pop(const std::string& stack, bool first) {
+  std::vector<TensorId>& pushed = stacks_[stack];
+  if (pushed.empty()) return kNoTensor;
+  const auto at = first ? pushed.begin() : std::prev(pushed.end());
+  const TensorId tensor = *at;
+  pushed.erase(at);
+  return tensor;
 }
 
 bool NetworkBuilder::open_list() {

@@ -66,6 +66,10 @@ class NetworkBuilder {
     retained_.insert(retained_.end(), outputs.begin(), outputs.end());
   }
   const std::vector<TensorId>& retained() const { return retained_; }
+  // Stacks of tensors, by name: what goes around a part of the network (skip connections).
+  void push(const std::string& stack, TensorId tensor) { stacks_[stack].push_back(tensor); }
+  // The last one pushed, or the first one, which goes: kNoTensor where the stack is empty.
+  TensorId pop(const std::string& stack, bool first);
   const Sharing& sharing() const { return sharing_; }
 
   // For Layer.
@@ -115,6 +119,7 @@ class NetworkBuilder {
   Sharing sharing_;
   Dim host_ns_ = 0;
   std::vector<TensorId> retained_;
+  std::map<std::string, std::vector<TensorId>, std::less<>> stacks_;
   int nested_ = 0;                 // lists of layers within lists
   const JsonValue* at_ = nullptr;  // the layer being built
 };

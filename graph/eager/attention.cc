@@ -86,8 +86,8 @@ Value padded_heads(Machine& m, const Value& x) {
   return m.decider().equal(sizes[3], x.sizes()[3]) ? x : rearrange(m, "pad", x, sizes);
 }
 
-Backward fused_backward(const AttentionProblem<Dim>& p) {
-  return [p](Machine& m, const Gradients& g, const GradNode& n) {
+Backward fused_backward(const AttentionProblem<Dim>& p, const Dim& calls) {
+  return [p, calls](Machine& m, const Gradients& g, const GradNode& n) {
     Gradients out(4);
     const Dim operands = n.saved(0).bytes() + n.saved(1).bytes() + n.saved(2).bytes();
     for (size_t i = 0; i < 3; ++i) out[i] = attention_result(m, n.saved(i), n.saved(i), p.form);
@@ -98,9 +98,16 @@ Backward fused_backward(const AttentionProblem<Dim>& p) {
     }
     launch_attention(m, Pass::kBackward, p, operands + Dim(2) * g[0].bytes(), operands,
                      g[0].dtype(), {&g[0], &n.saved(0), &n.saved(1), &n.saved(2), &n.saved(3)},
-                     {&out[0], &out[1], &out[2], &out[3]});
+                     {&out[0], &out[1], &out[2], &out[3]}, calls);
     return out;
   };
+}
+
+// What each of `calls` allocates for itself: the allocator hands out multiples of 512 bytes
+// (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize).
+Value of_each(Machine& m, DType dtype, const Shape& sizes, const Dim& calls) {
+  if (calls == Dim(1)) return m.allocate(dtype, sizes);
+  return m.allocate(dtype, {calls, round_up(elements(sizes), 512 * 8 / bits(dtype))});
 }
 
 // One kernel for all, of operands that it takes as they are. The memory-efficient one is told
@@ -110,8 +117,9 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
   if (shares_sequence(m)) return ring_attention(m, o, form, options);
   const Shape& q = o.q.sizes();
   const Shape& k = o.k.sizes();
+  const Dim calls = options.apart ? q[0] : Dim(1);
   const AttentionProblem<Dim> p{.form = form,
-                                .batch = q[0],
+                                .batch = options.apart ? Dim(1) : q[0],
                                 .heads = q[1],
                                 .kv_heads = k[1],
                                 .queries = q[2],
@@ -126,14 +134,15 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
   const bool tracked = m.tracks(operands);
   const std::vector<Value> made = m.kept_results(false, [&] {
     std::vector<Value> results = {attention_result(m, o.q, o.v, form),
-                                  m.allocate(DType::kInt64, {}), m.allocate(DType::kInt64, {}),
-                                  Value()};
+                                  of_each(m, DType::kInt64, {}, calls),
+                                  of_each(m, DType::kInt64, {}, calls), Value()};
     if (tracked || !pads_rows) {
       const Dim rows = pads_rows ? round_up(q[2], m.policy().attention.row_padding) : q[2];
-      results[3] = m.allocate(DType::kFloat32, {q[0], q[1], rows});
+      results[3] = of_each(m, DType::kFloat32, {p.batch, q[1], rows}, calls);
     }
     launch_attention(m, Pass::kForward, p, o.q.bytes() + o.k.bytes() + o.v.bytes(),
-                     results[0].bytes(), o.q.dtype(), {&o.q, &o.k, &o.v, &o.mask}, {&results[0]});
+                     results[0].bytes(), o.q.dtype(), {&o.q, &o.k, &o.v, &o.mask}, {&results[0]},
+                     calls);
     return results;
   });
   Value result = made[0];
@@ -149,7 +158,7 @@ Value fused(Machine& m, const AttentionOperands& o, AttentionForm form,
     if (o.mask.defined()) kept.push_back({o.mask, "attention keeps its mask"});
   }
   const Value inputs[] = {o.q, o.k, o.v, o.mask};
-  m.record(result, inputs, std::move(kept), fused_backward(p));
+  m.record(result, inputs, std::move(kept), fused_backward(p, calls));
   return result;
 }
 

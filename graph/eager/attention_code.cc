@@ -32,6 +32,17 @@ Value attention_by_rows(Machine& m, const AttentionOperands& o, const AttentionO
   return view(m, bmm(m, view(m, weights, {heads, q[2], k[2]}), values), q);
 }
 
+// Samples that are attended each by itself are matrices where they lie; one product of all would
+// copy them first.
+Value where_it_lies(Machine& m, const Value& x) {
+  if (!x.on_device()) return x;
+  Value y = m.view_of(x, contiguous_layout(x.dtype(), x.sizes()));
+  const Value inputs[] = {x};
+  m.record(y, inputs, {},
+           [](Machine&, const Gradients& g, const GradNode&) { return Gradients{g[0]}; });
+  return y;
+}
+
 // A column of sinks joined to the scores, and the largest of each row taken off
 // (modeling_gpt_oss.py, eager_attention_forward()).
 Value with_sinks(Machine& m, const Value& scores, const Value& sinks) {
@@ -55,12 +66,13 @@ Value repeated_heads(Machine& m, const Value& few, const Value& q) {
 Value attention_in_operators(Machine& m, const AttentionOperands& o,
                              const AttentionOptions& options) {
   if (options.by_rows) return attention_by_rows(m, o, options);
-  const Value k = options.grouped ? repeated_heads(m, o.k, o.q) : o.k;
-  const Value v = options.grouped ? repeated_heads(m, o.v, o.q) : o.v;
+  const auto each = [&](const Value& x) { return options.apart ? where_it_lies(m, x) : x; };
+  const Value k = each(options.grouped ? repeated_heads(m, o.k, o.q) : o.k);
+  const Value v = each(options.grouped ? repeated_heads(m, o.v, o.q) : o.v);
   const auto read = [&](const Value& x) {
     return options.wide_scores ? cast(m, x, DType::kFloat32) : x;
   };
-  Value scores = matmul(m, read(o.q), transpose(m, read(k), 2, 3));
+  Value scores = matmul(m, read(each(o.q)), transpose(m, read(k), 2, 3));
   const Value number = m.host(scores.dtype(), {});
   if (options.scaled) scores = mul(m, scores, number);
   if (options.softcap) {

@@ -13,8 +13,8 @@ Value attention_result(Machine& m, const Value& q, const Value& v, AttentionForm
 void launch_attention(Machine& m, Pass pass, const AttentionProblem<Dim>& p, const Dim& bytes_read,
                       const Dim& bytes_written, DType dtype,
                       std::initializer_list<const Value*> read,
-                      std::initializer_list<const Value*> written) {
-  const Dim pairs = p.batch * p.heads * p.queries * p.keys;
+                      std::initializer_list<const Value*> written, const Dim& calls) {
+  const Dim pairs = calls * p.batch * p.heads * p.queries * p.keys;
   const Dim flop = Dim(2) * pairs * (p.head_size + p.value_size);
   m.launch({.kernel_class = KernelClass::kAttention,
             .pass = pass,
@@ -24,6 +24,7 @@ void launch_attention(Machine& m, Pass pass, const AttentionProblem<Dim>& p, con
             .flop = pass == Pass::kForward ? flop : floor_div(flop * Dim(5), 2),
             .read = bytes_read,
             .written = bytes_written,
+            .turns = calls,
             .problem = p},
            read, written);
 }

@@ -24,7 +24,31 @@ Value masked_select(Machine& m, const Value& g, const Layout& source) {
   return y;
 }
 
+// x[mask]: nonzero() finds the places, an i64 for each axis of the mask (Nonzero.cu); backward adds
+// into zeros (derivatives.yaml: index_backward).
+Value masked_rows(Machine& m, const Value& x, const Value& mask, const Shape& sizes) {
+  const Dim axes(static_cast<int64_t>(x.rank()) - 1);
+  const Value places = m.allocate(DType::kInt64, {sizes[0], axes});
+  m.launch_rows(KernelClass::kGather, "nonzero", 0, {&mask}, {&places});
+  Value y = m.allocate(x.dtype(), sizes);
+  m.launch_rows(KernelClass::kGather, "index", 0, {&places, &y}, {&y});
+  const Value inputs[] = {x};
+  m.record(y, inputs, {{mask, "index keeps its mask"}},
+           [whole = x.layout_ref()](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Value dx = fill(mm, whole->dtype, whole->sizes);
+             mm.launch_rows(KernelClass::kScatter, "index_put", 0, {&g[0], &n.saved(0)}, {&g[0]});
+             return Gradients{dx};
+           });
+  return y;
+}
+
 }  // namespace
+
+Value masked_add(Machine& m, const Value& x, const Value& mask, const Value& source) {
+  const Value y = clone(m, x);
+  const Value rows = masked_rows(m, y, mask, source.sizes());
+  return index_put(m, y, mask, add(m, rows, source), false);
+}
 
 // ATen/native/TensorAdvancedIndexing.cpp: a clone of x, written into; ATen/native/cuda/
 // IndexKernel.cpp, masked_scatter__cuda: the places are the running sum of the mask, in 64 bits.

@@ -205,6 +205,7 @@ struct AttentionOptions {
   int64_t latent = 0;         // features that a cache keeps of a position; 0: keys and values
   bool wide_scores = false;   // ... queries and keys are widened for their product
   bool masked = false;        // ... PyTorch's operator is given a mask, needed or not
+  bool apart = false;         // ... which is called for each sample by itself
   // [heads or N heads, 1, T], or undefined: what is added to the scores, a line for each head; into
   // which the product of queries and keys is added (`by_rows`: of all heads of all samples at
   // once).

@@ -194,8 +194,8 @@ constexpr OpRow kCompositeRows[] = {
      .domain = "plimsoll",
      .inputs = 3,
      // `code`: who wrote what calls it; of "transformers" also what is behind it.
-     .attributes = "by_rows causal code dropout grouped latent masked padded scaled softcap wide "
-                   "wide_scores window",
+     .attributes = "apart by_rows causal code dropout grouped latent masked padded scaled softcap "
+                   "wide wide_scores window",
      .shape = scaled_dot_product,
      .lower = lower::attention,
      .example =
@@ -209,7 +209,7 @@ constexpr OpRow kCompositeRows[] = {
      .example = "f32[B,4] -> f32[B,4] | flop 36*B | keeps in0 | grads in0"},
     {.name = "Contiguous",
      .domain = "plimsoll",
-     .attributes = "training",  // where 1, only then
+     .attributes = "always training",  // where 1, a copy in any case; only then
      .shape = like_first,
      .lower = lower::contiguous,
      .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
@@ -278,6 +278,13 @@ constexpr OpRow kCompositeRows[] = {
      .lower = lower::linear,
      .example = "f32[B,S,16] f32[4,16] f32[4] -> f32[B,S,4] | flop 128*B*S | keeps in0 in1 | grads "
                 "in0 in1 in2"},
+    {.name = "MaskedAdd",
+     .domain = "plimsoll",
+     .inputs = 3,
+     .shape = like_first,
+     .lower = lower::masked_add,
+     .example =
+         "f32[B,S,8] bool[B,S,1] f32[4,8] -> f32[B,S,8] | flop 32 | keeps in1 | grads in0 in2"},
     {.name = "MaskedScatter",
      .domain = "plimsoll",
      .inputs = 3,

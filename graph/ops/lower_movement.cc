@@ -126,7 +126,8 @@ Values detach(Lowering& l) { return {l.in(0).detached()}; }
 Values contiguous(Lowering& l) {
   const bool training_alone = l.attributes().integer("training", 0) != 0;
   if (training_alone && l.m.recipe().mode == Mode::kInference) return {l.in(0)};
-  return {eager::contiguous(l.m, l.in(0))};
+  const bool always = l.attributes().integer("always", 0) != 0;
+  return {always ? eager::clone(l.m, l.in(0)) : eager::contiguous(l.m, l.in(0))};
 }
 
 Values pick(Lowering& l) {
@@ -158,6 +159,8 @@ Values index_put(Lowering& l) {
 Values masked_scatter(Lowering& l) {
   return {eager::masked_scatter(l.m, l.in(0), l.in(1), l.in(2))};
 }
+
+Values masked_add(Lowering& l) { return {eager::masked_add(l.m, l.in(0), l.in(1), l.in(2))}; }
 
 Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l.in(1))}; }
 

@@ -124,6 +124,7 @@ Values attention(Lowering& l) {
                                         .latent = at.integer("latent", 0),
                                         .wide_scores = at.integer("wide_scores", 0) != 0,
                                         .masked = at.integer("masked", 0) != 0,
+                                        .apart = at.integer("apart", 0) != 0,
                                         .alibi = l.in(5),
                                         .by_rows = at.integer("by_rows", 0) != 0,
                                         .sinks = l.in(4)};

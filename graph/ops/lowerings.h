@@ -116,6 +116,7 @@ Values assign(Lowering& l);
 Values index_put(Lowering& l);
 Values slice_scatter(Lowering& l);
 Values masked_scatter(Lowering& l);
+Values masked_add(Lowering& l);
 Values top_k(Lowering& l);
 Values grid_sample(Lowering& l);  // keeps both inputs
 

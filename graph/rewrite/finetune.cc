@@ -156,8 +156,9 @@ class FinetunePass {
     const auto& outputs = r_.graph().outputs;
     TensorId t = node.outputs[0];
     for (int steps = 0; steps < 4; ++steps) {
-      if (std::ranges::find(outputs, t) != outputs.end()) return true;
       const auto& readers = r_.readers(t);
+      // Features that a program holds beside its scores are outputs too, which something reads.
+      if (readers.empty() && std::ranges::find(outputs, t) != outputs.end()) return true;
       if (readers.size() != 1) return false;
       if (!kAfterHead.at(r_, readers.front())) return false;
       t = r_.node(readers.front()).outputs[0];

@@ -1,6 +1,8 @@
 """Families of images, of images and text: small configurations, published ones and a step's inputs, for family_steps.py."""
+import functools
 import sys
 
+import numpy as np
 import torch
 
 from workload import Workload
@@ -32,6 +34,33 @@ FAMILIES = {
                {"vision_config": SIGLIP_SO | {"image_size": 896}, "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
                 "intermediate_size": 10240, "sliding_window": 1024}}),
 }
+QWEN_TOWER = {"hidden_size": 192, "intermediate_size": 512, "depth": 2, "num_heads": 3, "out_hidden_size": 256}
+QWEN_WORDS = GROUPED | {"max_position_embeddings": 512, "rope_parameters": {"rope_type": "default", "mrope_section": [8, 12, 12]}}
+FAMILIES |= {
+    "qwen2_5_vl": ("Qwen2_5_VLForConditionalGeneration",
+                   {"vision_config": QWEN_TOWER | {"fullatt_block_indexes": [1]}, "text_config": {"model_type": "qwen2_5_vl_text", **QWEN_WORDS}},
+                   {"vision_config": {"hidden_size": 1280, "intermediate_size": 3420, "out_hidden_size": 2048}, "tie_word_embeddings": True,
+                    "text_config": {"model_type": "qwen2_5_vl_text", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36,
+                                    "num_attention_heads": 16, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True}}),
+}
+FAMILIES |= {
+    "qwen3_vl": ("Qwen3VLForConditionalGeneration",
+                 {"vision_config": QWEN_TOWER | {"depth": 3, "num_position_embeddings": 256, "deepstack_visual_indexes": [0, 1]},
+                  "text_config": {"model_type": "qwen3_vl_text", **QWEN_WORDS, "num_hidden_layers": 3, "head_dim": 64}},
+                 {"vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "depth": 24, "out_hidden_size": 2560, "deepstack_visual_indexes": [5, 11, 17]},
+                  "tie_word_embeddings": True,
+                  "text_config": {"model_type": "qwen3_vl_text", "hidden_size": 2560, "intermediate_size": 9728, "num_hidden_layers": 36, "num_attention_heads": 32,
+                                  "num_key_value_heads": 8, "vocab_size": 151936, "tie_word_embeddings": True}}),
+}
+FAMILIES |= {
+    "qwen2_vl": ("Qwen2VLForConditionalGeneration",
+                 {"vision_config": {"embed_dim": 192, "hidden_size": 256, "depth": 2, "num_heads": 3}, "text_config": {"model_type": "qwen2_vl_text", **QWEN_WORDS}},
+                 {"vision_config": {"hidden_size": 1536}, "tie_word_embeddings": True,
+                  "text_config": {"model_type": "qwen2_vl_text", "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "num_attention_heads": 12,
+                                  "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True}}),
+}
+SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256}   # of an image whose size the configuration leaves open
+PLACED = ("qwen2_vl", "qwen3_vl")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
@@ -60,9 +89,101 @@ class MaskedScatter(torch.autograd.Function):
         return of_x, None, of_source
 
 
+class MaskedRows(torch.autograd.Function):
+    """x[mask] of so many rows, and its backward pass (TensorAdvancedIndexing.cpp, Nonzero.cu)."""
+
+    @staticmethod
+    def forward(ctx, x, mask, count):
+        ctx.save_for_backward(mask)
+        ctx.sizes = x.shape
+        places = torch.empty(x.dim() - 1, count, dtype=torch.int64, device=x.device)
+        del places
+        return x.new_empty(count, x.size(-1))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.new_zeros(ctx.sizes), None, None
+
+
+class RowsPut(torch.autograd.Function):
+    """x[mask] = rows, in place; backward: a copy of the gradient with zeros there, and its rows."""
+
+    @staticmethod
+    def forward(ctx, x, mask, rows):
+        ctx.save_for_backward(mask)
+        ctx.mark_dirty(x)
+        ctx.sizes = rows.shape
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        zeros = gradient.new_zeros(ctx.sizes)
+        of_x = gradient.clone()
+        del zeros
+        return of_x, None, gradient.new_empty(ctx.sizes)
+
+
+def deepstack(states, mask, features):
+    states = states.clone()
+    return RowsPut.apply(states, mask, MaskedRows.apply(states, mask, features.size(0)) + features)
+
+
+class Grid:
+    """Heights and widths of images in patches as the tower reads them, without values on the device: `boundaries` of stretches of `each` patches."""
+
+    device = "cuda"
+
+    def __init__(self, config, images, side):
+        self.vision, self.images, self.side = config.vision_config, images, side // config.vision_config.patch_size
+
+    def prod(self, _):
+        return np.full(self.images, self.side ** 2)
+
+    def boundaries(self, each):
+        return np.arange(0, self.images * self.side ** 2 + 1, each)
+
+    def positions(self, *_, **__):
+        return torch.zeros(self.images * self.side ** 2, 2, dtype=torch.int64, device="cuda")
+
+    def lengths(self, *_, **__):
+        return self.boundaries(self.side ** 2), None
+
+    def interpolated(self, *_, **__):
+        rows = self.images * self.side ** 2
+        return torch.zeros(rows, 4, dtype=torch.int64, device="cuda"), torch.zeros(rows, 4, device="cuda")
+
+    def windows(self, *_, **__):
+        c = self.vision
+        window = (c.window_size // c.spatial_merge_size // c.patch_size * c.spatial_merge_size) ** 2
+        assert self.side ** 2 % window == 0
+        return torch.arange(self.images * self.side ** 2 // c.spatial_merge_size ** 2), self.boundaries(window)
+
+
+def gridded(name, model, config, batch, length):
+    """Packed patches of one image a sample; vision_utils.py works on numbers that fake tensors have not."""
+    side, c = SIDES[name], config.vision_config
+    grid = Grid(config, batch, side)
+    module = sys.modules[type(model).__module__]
+    for function, stand_in in (("position_ids", grid.positions), ("attention_seqlens", grid.lengths), ("window_index", grid.windows),
+                                ("interpolation_indices_and_weights", grid.interpolated)):
+        setattr(module, f"get_vision_{function}", stand_in)
+    module.get_max_seqlen = lambda *_, **__: None
+    if hasattr(model.model.language_model, "_deepstack_process"):
+        model.model.language_model._deepstack_process = deepstack
+    if name in PLACED:
+        model.model.compute_3d_position_ids = lambda **_: torch.zeros(3, batch, length, dtype=torch.int64, device="cuda")
+    rows = batch * (side // c.patch_size) ** 2
+    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)),
+              "pixel_values": torch.randn(rows, c.in_channels * c.temporal_patch_size * c.patch_size ** 2), "labels": torch.randint(0, 2000, (batch, length))}
+    model.forward = functools.partial(model.forward, image_grid_thw=grid)
+    return Workload(model, inputs, loss="sum")
+
+
 def workload(name, model, config, batch, length):
     torch.Tensor.masked_scatter = lambda x, mask, source: MaskedScatter.apply(x, mask, source)
     sys.modules[type(model).__module__].torch_compilable_check = lambda *_: None   # counts elements of fake tensors
+    if name in SIDES:
+        return gridded(name, model, config, batch, length)
     side = config.vision_config.image_size
     inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 3, side, side)}
     if name in TYPED:

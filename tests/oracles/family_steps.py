@@ -130,8 +130,17 @@ FAMILIES |= {
     "glm4": ("Glm4ForCausalLM", GROUPED | {"head_dim": 64}, {"hidden_size": 6144, "intermediate_size": 23040, "num_hidden_layers": 61, "num_attention_heads": 48,
              "num_key_value_heads": 2, "attention_bias": False}),
 }
+GEMMA4_E2B = {"hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 35, "num_attention_heads": 8, "num_key_value_heads": 1, "num_kv_shared_layers": 20,
+              "use_double_wide_mlp": True, "final_logit_softcapping": 30.0,
+              "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7}
+FAMILIES |= {
+    "gemma4_text": ("Gemma4ForCausalLM", GROUPED | {"head_dim": 64, "global_head_dim": 128, "sliding_window": 64, "num_hidden_layers": 6, "num_kv_shared_layers": 2,
+                    "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 2000, "use_double_wide_mlp": True, "final_logit_softcapping": 30.0,
+                    "layer_types": ["sliding_attention", "full_attention"] * 3}, GEMMA4_E2B),
+}
 FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES
 BATCH, LENGTH = 4, 128
+DIMS = family_diffusers.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()}
 
 
 class Labelled(torch.nn.Module):
@@ -257,7 +266,8 @@ def line(name, class_name, small, published):
                 cases.append(measure(name, class_name, small, attention, precision, targets))
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
-    return {"name": name, "batch": BATCH, "sequence": LENGTH, "counts": counts, "cases": cases}
+    dims = {"dims": DIMS[name]} if name in DIMS else {}
+    return {"name": name, "batch": BATCH, "sequence": LENGTH, **dims, "counts": counts, "cases": cases}
 
 
 def main():

@@ -68,6 +68,7 @@ struct GoldenCase {
   ZeroGrad zero_grad = ZeroGrad::kNone;
   std::vector<TrainingRule> training;
   Binding dims;
+  std::map<std::string, std::string> settings;  // parameters of a config
   AskedAttention attention = AskedAttention::kNone;
   Finetune finetune;
   LossForm loss_form = LossForm::kOperators;
@@ -107,6 +108,7 @@ class GoldenModels {
     request.batch = wanted.batch;
     request.shapes = wanted.shapes;
     request.dims = wanted.dims;
+    request.settings = wanted.settings;
     request.attention = wanted.attention;
     request.recipe.finetune = wanted.finetune;
     request.recipe.loss = wanted.loss;

@@ -37,6 +37,8 @@ test::GoldenCase family_case_of(const nlohmann::json& family, const nlohmann::js
   wanted.mode = "adam";
   if (family.contains("sequence") && !family["counts"][0]["config"].contains("image_size"))
     wanted.dims["sequence"] = family["sequence"];
+  if (family.contains("dims"))
+    for (const auto& [name, size] : family["dims"].items()) wanted.settings[name] = size.dump();
   wanted.precision = find_precision(one["precision"].get<std::string>());
   wanted.attention = one["attention"] == "eager" ? AskedAttention::kEager : AskedAttention::kSdpa;
   if (one.contains("targets")) {

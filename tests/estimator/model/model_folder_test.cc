@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
+#include "estimator/model/model_source.h"
 #include "tests/support/scratch.h"
 
 namespace plimsoll {
@@ -51,6 +53,23 @@ TEST_CASE("an adapter_config.json says rank, dropout and targets") {
     scratch.write("adapter_config.json", other);
     CHECK_FALSE(read_adapter_config(scratch.path(""), {}));
   }
+}
+
+TEST_CASE("a folder of a pipeline of diffusers is the network in it that is trained") {
+  const test::Scratch scratch;
+  std::filesystem::create_directory(scratch.path("vae"));
+  std::filesystem::create_directory(scratch.path("unet"));
+  scratch.write("model_index.json", R"({"_class_name": "StableDiffusionPipeline"})");
+  scratch.write("vae/config.json", R"({"_class_name": "AutoencoderKL"})");
+  scratch.write("unet/config.json", R"({"_class_name": "UNet2DConditionModel", "sample_size": 8,
+    "block_out_channels": [32, 64], "down_block_types": ["CrossAttnDownBlock2D", "DownBlock2D"],
+    "up_block_types": ["UpBlock2D", "CrossAttnUpBlock2D"], "cross_attention_dim": 16,
+    "attention_head_dim": 4})");
+  ModelRequest request;
+  request.model = scratch.path("");
+  const auto model = load_model(request);
+  const std::string why = model ? "" : model.error().front().message;
+  CHECK_MESSAGE(model, why);
 }
 
 }  // namespace plimsoll

@@ -39,6 +39,7 @@ TEST_CASE("expressions compute with symbols") {
   CHECK(*at("equal(layers, 3) + less(2, layers) + less(3, layers)") == Dim(2));
   CHECK(*at("element(widths, 1, 7) + element(widths, layers, 7)") == Dim(135));
   CHECK(*at("sqrt(17) + contains(widths, 64 * 2) + contains(widths, 5)") == Dim(5));
+  CHECK(*at("power(2, 3) + power(layers, 0) + power(hidden, 2)") == Dim(9) + hidden * hidden);
   CHECK(at.binder.used().empty());
 }
 
@@ -59,6 +60,8 @@ TEST_CASE("what is no expression is refused") {
   CHECK(at.code("min(4)") == "E344");
   CHECK(at.code("sin(4)") == "E344");
   CHECK(at.code("sqrt(0 - 1)") == "E345");
+  CHECK(at.code("power(2, 0 - 1)") == "E345");
+  CHECK(at.code("power(2, 63)") == "E345");
   CHECK(at.code("contains(layers, 1)") == "E344");
   CHECK(at.code("contains(widths)") == "E344");
   CHECK(at.code("element(layers, 0, 1)") == "E344");

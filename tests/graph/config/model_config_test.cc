@@ -201,6 +201,20 @@ TEST_CASE("a repeat gives on all outputs of a round, or one round's beside the l
                             [](const Tensor& t) { return t.name == "somewhere.else.fc.weight"; }));
 }
 
+TEST_CASE("what is pushed is popped, the last or the first, once") {
+  const std::string down = R"({"name": "down", "type": "repeat", "count": 3, "layers": [
+      {"type": "linear", "out": "4 + i", "bias": false}, {"type": "push"}]})";
+  const auto popped = [&](const std::string& pops) {
+    return built(R"(["batch", 8])", down + ", " + pops);
+  };
+  CHECK(popped(R"({"type": "pop"})") == "f32[batch,6] 82");
+  CHECK(popped(R"({"type": "pop", "first": true})") == "f32[batch,4] 82");
+  CHECK(popped(R"({"type": "pop"}, {"type": "pop"})") == "f32[batch,5] 82");
+  CHECK(popped(R"({"type": "pop", "stack": "others"})").starts_with("E341"));
+  CHECK(popped(R"({"name": "up", "type": "repeat", "count": 4, "layers": [{"type": "pop"}]})")
+            .starts_with("E341"));
+}
+
 TEST_CASE("a block's use may share the weights of an earlier one") {
   const auto config = [](const std::string& shape, const std::string& use) {
     return load(fmt::format(
