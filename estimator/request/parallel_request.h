@@ -25,6 +25,7 @@ struct ParallelRequest {
   std::optional<double> capacity;          // of experts
   std::optional<SplitLoss> split_loss;     // PyTorch's own where not said
   std::optional<GradientBuffer> gradient_buffer;  // none where not said
+  Offload offload;                                // what the host's memory has
   bool no_sync = false;  // gradients are exchanged in a step's last pass alone
   int64_t rank = 0;
   bool operator==(const ParallelRequest&) const = default;
@@ -35,7 +36,8 @@ struct ParallelRequest {
 };
 
 // The plan on so many GPUs; those that no axis takes have samples of their own. E120 where they
-// cannot be shared so, with what can; E114 for stages that FSDP does not have.
+// cannot be shared so, or the host has no part of, with what can; E114 for stages that FSDP does
+// not have.
 Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus);
 
 // A rank of each kind of stage that a pipeline has: of the first, the last and those beside them;

@@ -23,6 +23,9 @@ BoundStep bound_by(const Step& step, const At& at) {
   bound.collective_bytes.resize(step.collectives.size());
   for (size_t i = 0; i < step.collectives.size(); ++i)
     at(bound.collective_bytes[i], step.collectives[i].bytes);
+  bound.on_host_bytes.resize(step.on_host.size());
+  for (size_t i = 0; i < step.on_host.size(); ++i)
+    at(bound.on_host_bytes[i], step.on_host[i].bytes);
   return bound;
 }
 

@@ -17,6 +17,7 @@ struct BoundStep {
   std::vector<int64_t> buffer_bytes;  // as asked for, by BufferId
   std::vector<KernelAt> kernels;      // by KernelId
   std::vector<int64_t> collective_bytes;
+  std::vector<int64_t> on_host_bytes;  // of Step::on_host
 };
 
 // E131 for an unbound symbol, E232 for a size beyond 64 bits. Does not look at guards: see

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/ir/mesh.h"
+#include "graph/ir/offload.h"
 #include "graph/symbol/shape.h"
 
 namespace plimsoll {
@@ -125,7 +126,13 @@ struct ParallelPlan {
   bool splits_layers = false;
   SplitLoss split_loss = SplitLoss::kDTensor;
   GradientBuffer gradient_buffer = GradientBuffer::kNone;
+  Offload offload;
   bool operator==(const ParallelPlan&) const = default;
+
+  // Whether a library of sharding runs: of one rank, where the host has what is sharded.
+  bool is_sharded() const {
+    return sharded != Sharded::kNothing && (mesh.shards() > 1 || offload.keeps());
+  }
 };
 
 // Where gradients are parted too there is no buffer of all.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "graph/eager/update.h"
 #include "graph/parallel/zero.h"
 
 namespace plimsoll::parallel {
@@ -38,7 +39,16 @@ ZeroWeights::ZeroWeights(eager::Machine& m, const std::vector<Unit>& units, cons
   bucket_ = m_.resident(dtype, {Dim(kReduceBucket)}, Role::kTemporary);
   Dim mine = 0;
   for (const auto& leaf : m_.leaves()) mine += leaf->updated ? elements(*leaf->updated) : Dim(0);
-  part_ = m_.resident(dtype, {mine}, Role::kGradient);
+  if (!offload().states) {
+    part_ = m_.resident(dtype, {mine}, Role::kGradient);
+    return;
+  }
+  m_.keep_on_host(dtype, {mine}, Role::kGradient);
+  for (const auto& leaf : m_.leaves()) {
+    if (!leaf->updated) continue;
+    const TensorType updated = eager::updated_type(m_.recipe(), eager::updated_part(*leaf));
+    m_.keep_on_host(updated.dtype, updated.shape, Role::kGradient);
+  }
 }
 
 void ZeroWeights::add(const Unit& unit, std::span<const Value> values) {
@@ -56,6 +66,13 @@ void ZeroWeights::add(const Unit& unit, std::span<const Value> values) {
 void ZeroWeights::before_unit(size_t unit, Pass /*pass*/) {
   Group& group = groups_[unit];
   if (group.bound || group.weights.empty()) return;
+  const int64_t ranks = m_.recipe().parallel.mesh.shards();
+  if (ranks == 1) return copy_alone(group);
+  Value mine;
+  if (offload().parameters) {
+    mine = m_.allocate_in(Stream::kGather, DType::kInt8, {part_of(group.bytes, ranks)});
+    m_.await(m_.copy_from_host(mine.bytes()));
+  }
   const Value buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
   m_.await(m_.issue({.kind = CollectiveKind::kAllGather,
                      .axis = Axis::kShard,
@@ -65,6 +82,13 @@ void ZeroWeights::before_unit(size_t unit, Pass /*pass*/) {
   for (const Value& weight : group.weights) m_.bind(weight, weight.bytes());
   const Value read[] = {buffer};
   m_.launch_over(KernelClass::kCopy, "cat", 0, read, buffer);
+  group.bound = true;
+}
+
+void ZeroWeights::copy_alone(Group& group) {
+  const bool comes = offload().parameters;  // else what is kept is what is used
+  for (const Value& weight : group.weights) m_.bind(weight, comes ? weight.bytes() : Dim(0));
+  if (comes) m_.await(m_.copy_from_host(group.bytes));
   group.bound = true;
 }
 
@@ -106,6 +130,7 @@ void ZeroWeights::gradient_ready(GradNode& leaf) {
   const Dim& count = leaf.gradient.count();
   if (!m_.decider().less(filled_ + count, Dim(kReduceBucket + 1))) reduce();
   filled_ += count;
+  in_bucket_.push_back(&leaf);
   const Value read[] = {leaf.gradient};
   m_.launch_over(KernelClass::kCopy, "copy", 0, read, window_on_bucket(count));
   leaf.gradient = {};
@@ -123,15 +148,35 @@ void ZeroWeights::reduce() {
                      .buffer = joined.storage()->id(),
                      .joined = true}));
   filled_ = 0;
+  const std::vector<GradNode*> sent = std::exchange(in_bucket_, {});
+  if (!offload().states) return;
+  for (const GradNode* const leaf : sent) send_to_host(*leaf);
+}
+
+void ZeroWeights::send_to_host(const GradNode& leaf) {
+  const Shape mine = eager::updated_part(leaf).shape;
+  const DType wide = eager::updated_type(m_.recipe(), eager::updated_part(leaf)).dtype;
+  const Value sum = m_.allocate_in(Stream::kReduce, bucket_.dtype(), mine);
+  leaving_.push_back(m_.copy_to_host(sum.bytes()));
+  leaving_.push_back(m_.copy_from_host(sum.bytes()));
+  if (!last_) return;
+  const Value cast = m_.allocate_in(Stream::kReduce, wide, mine);
+  m_.launch_over(KernelClass::kCopy, "cast", 0, {}, cast);
+  leaving_.push_back(m_.copy_to_host(cast.bytes()));
 }
 
 void ZeroWeights::end_backward() {
   UnitObserver::end_backward();
   reduce();
+  for (const uint32_t one : std::exchange(leaving_, {})) m_.await(one);
   for (Group& group : groups_) unbind(group);
   for (const auto& leaf : m_.leaves()) {
-    if (last_ && leaf->updated && leaf->reached)
-      leaf->gradient = m_.view_of(part_, eager::contiguous_layout(part_.dtype(), *leaf->updated));
+    if (!last_ || !leaf->updated || !leaf->reached) continue;
+    const TensorType mine = eager::updated_type(m_.recipe(), eager::updated_part(*leaf));
+    leaf->gradient =
+        offload().states
+            ? m_.host(mine.dtype, mine.shape)
+            : m_.view_of(part_, eager::contiguous_layout(part_.dtype(), *leaf->updated));
   }
 }
 

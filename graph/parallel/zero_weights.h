@@ -2,6 +2,11 @@
 // partitioned_param_coordinator.py): weights are gathered for each operator that reads them, and
 // stay where they are needed again before so many others; small ones are always whole. A bucket of
 // a fixed size and this device's part of all gradients are there for good.
+//
+// offload_optimizer: that part is in the host's memory, as are master weights and their gradients.
+// What is summed goes there, comes back and goes once more in the type of the masters
+// (stage3.py, 0.18, partition_grads()). offload_param: parts of weights are there, and come for
+// each gathering; one rank alone uses what it copies (NoGatherHandle).
 #pragma once
 
 #include <optional>
@@ -39,13 +44,18 @@ class ZeroWeights : public UnitObserver {
   void add(const Unit& unit, std::span<const eager::Value> values);
   bool is_needed_soon(size_t unit) const;
   void unbind(Group& group);
+  void copy_alone(Group& group);
+  void send_to_host(const eager::GradNode& leaf);
+  const Offload& offload() const { return m_.recipe().parallel.offload; }
   eager::Value window_on_bucket(const Dim& count) const;
   void reduce();
 
   eager::Machine& m_;
-  std::vector<Group> groups_;   // by unit
-  eager::Value bucket_, part_;  // of gradients
-  Dim filled_ = 0;              // of the bucket, elements
+  std::vector<Group> groups_;                // by unit
+  eager::Value bucket_, part_;               // of gradients
+  std::vector<eager::GradNode*> in_bucket_;  // whose gradients it has
+  std::vector<uint32_t> leaving_;            // gradients on their way to the host
+  Dim filled_ = 0;                           // of the bucket, elements
   bool last_ = false;
 };
 

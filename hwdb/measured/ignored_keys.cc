@@ -33,7 +33,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"resolution", "height and width of images of a diffusion model", true},
     {"cameras", "images per sample", true, "1"},
     // How it is spread over GPUs and memories.
-    {"offload", "what is kept in the host's memory meanwhile", true, "null {} false none"},
     {"cpu_offload", "what is kept in the host's memory meanwhile", true, "null none false"},
     {"offload_optimizer", "states are kept in the host's memory", true, "null none false"},
     {"offload_optimizer_device", "states are kept in the host's memory", true, "null none"},

@@ -38,6 +38,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     return;
   }
   add("fsdp", ranks);
+  if (one.contains("offload")) add("offload", one["offload"]);
   if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
   add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
   if (one["keeps_gathered"]) add("zero", "2");
@@ -76,14 +77,17 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
                       one["precision"] == "mixed-amp-bf16";
   const std::string shards =
       one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
-  return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}", model, kind,
+  const std::string offload = one.contains("offload")
+                                  ? fmt::format(" {} offloaded", one["offload"].get<std::string>())
+                                  : "";
+  return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}{}", model, kind,
                      hybrid ? std::to_string(one["version"].get<int>()) : "",
                      one["ranks"].get<int>(), shards, one["precision"].get<std::string>(),
                      one["optimizer"].get<std::string>(),
                      one.value("keeps_gathered", false) ? " gathered" : "",
                      one.value("sequence_parallel", false) ? " sequence" : "",
                      one.contains("accumulate") ? " accumulated" : "",
-                     one.value("no_sync", false) ? " no_sync" : "", form);
+                     one.value("no_sync", false) ? " no_sync" : "", form, offload);
 }
 
 // Their scores are of classes.
@@ -189,6 +193,13 @@ TEST_CASE("a rank of FSDP under autocast keeps and takes what PyTorch's does") {
   CHECK(compared.stays.count() == 8);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded autocast peak", compared.peak);
+}
+
+TEST_CASE("a rank of FSDP2 whose weights the host has keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("offload");
+  CHECK(compared.stays.count() == 28);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded offload peak", compared.peak);
 }
 
 TEST_CASE(
