@@ -19,8 +19,14 @@ bool Machine::is_made(const Value& value) const {
   return !buffer.resident && buffer.role != Role::kParameter;
 }
 
-bool ActivationOffload::goes(const Value& value) const {
-  return m_.is_made(value) && !m_.decider().less(value.bytes(), kSmallest);
+bool ActivationOffload::goes(const Value& value) {
+  if (!m_.is_made(value)) return false;
+  const Storage* const storage = value.storage().get();
+  const bool again = stays_.contains(storage) || std::ranges::any_of(leaving_, [&](const auto& l) {
+                       return l.original == storage;
+                     });
+  if (again) stays_.insert(storage);
+  return !again && !m_.decider().less(value.bytes(), kSmallest);
 }
 
 void ActivationOffload::send(GradNode& node) {
@@ -34,9 +40,14 @@ void ActivationOffload::send(GradNode& node) {
       leaving_.pop_front();
     }
     const Dim bytes = value.bytes();
+    Value here = value.detached();
+    if (!value.contiguous()) {  // is copied from such
+      here = m_.allocate(value.dtype(), value.sizes());
+      m_.launch_rows(KernelClass::kCopy, "copy", 0, {&value}, {&here});
+    }
     const uint32_t copy =
         m_.issue({.kind = CollectiveKind::kToHost, .bytes = bytes, .stays = true});
-    leaving_.push_back({number_, value, copy});
+    leaving_.push_back({number_, value.storage().get(), std::move(here), copy});
     gone_.push_back({.number = number_, .bytes = bytes});
     node.away.push_back({i, number_});
     value = value.with_storage(nullptr);
@@ -80,7 +91,19 @@ void ActivationOffload::bring(GradNode& node) {
 void ActivationOffload::has_run() {
   if (!std::exchange(asked_, false)) return;
   for (const Leaving& one : std::exchange(leaving_, {})) m_.await(one.copy);
+  stays_.clear();
+  // What others hold by now, such as a block that has run again, is theirs alone.
+  std::erase_if(now_, [](const Value& value) { return value.storage().use_count() > 1; });
   last_ = std::exchange(now_, {});
+}
+
+void ActivationOffload::end() {
+  for (const Leaving& one : std::exchange(leaving_, {})) m_.await(one.copy);
+  for (const Gone& one : std::exchange(gone_, {})) {
+    if (one.comes) m_.await(one.copy);
+  }
+  now_.clear();
+  last_.clear();
 }
 
 }  // namespace plimsoll::eager

@@ -121,6 +121,7 @@ struct Engine {
     if (!node.region->is_recomputed) {
       if (m.activations_) m.activations_->bring(*node.region->inputs);
       m.recompute(*node.region);
+      if (m.activations_) node.region->inputs->kept.clear();  // only what its nodes keep is held
     }
     node.kept = std::move(node.region->made[node.place]);
   }

@@ -379,7 +379,7 @@ void Machine::mark_end_of_forward() {
 }
 
 Step Machine::finish() {
-  activations_.reset();
+  if (activations_) activations_->end();
   finished_ = true;
   // Feature maps are what was kept; the rest of forward was temporary.
   std::vector<char> kept(step_.buffers.size(), 0);
