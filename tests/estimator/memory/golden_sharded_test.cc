@@ -1,6 +1,7 @@
 // One rank of sharded steps, against what PyTorch's own FSDP2, FSDP1, DTensor and ring attention
-// allocate on fake tensors (tests/oracles/sharded_models.py, sharded_plans.py, sharded_experts.py):
-// bytes that stay and the highest number alive, to the byte.
+// allocate on fake tensors (tests/oracles/sharded_models.py, sharded_plans.py, sharded_experts.py),
+// and what TRL copies to the host (activation_offload.py): bytes that stay and the highest number
+// alive, to the byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,6 +25,10 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("cp-kind", one["cp_kind"]);
     add("attention", "flash");
     add("fsdp", "1");  // over those that share sequences
+    return;
+  }
+  if (library == "activations") {
+    add("offload", one["offload"]);
     return;
   }
   if (library == "experts") {
@@ -81,8 +86,8 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
                                   ? fmt::format(" {} offloaded", one["offload"].get<std::string>())
                                   : "";
   return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}{}", model, kind,
-                     hybrid ? std::to_string(one["version"].get<int>()) : "",
-                     one["ranks"].get<int>(), shards, one["precision"].get<std::string>(),
+                     hybrid ? std::to_string(one.value("version", 2)) : "", one["ranks"].get<int>(),
+                     shards, one["precision"].get<std::string>(),
                      one["optimizer"].get<std::string>(),
                      one.value("keeps_gathered", false) ? " gathered" : "",
                      one.value("sequence_parallel", false) ? " sequence" : "",
@@ -200,6 +205,13 @@ TEST_CASE("a rank of FSDP2 whose weights the host has keeps and takes what PyTor
   CHECK(compared.stays.count() == 28);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded offload peak", compared.peak);
+}
+
+TEST_CASE("a GPU whose feature maps go to the host keeps and takes what TRL's offloading does") {
+  const ShardedErrors compared = sharded_errors("activations");
+  CHECK(compared.stays.count() == 14);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("offloaded activations peak", compared.peak);
 }
 
 TEST_CASE(

@@ -220,4 +220,27 @@ TEST_CASE("exchange: what goes one way crosses each link once") {
             .all() == doctest::Approx(100));
 }
 
+TEST_CASE("exchange: copies to the host, from it and its own work go on beside all else") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  ExchangeByAxis axes = alike({.per_node = 2}, slow());
+  axes[kHostGroup].rates = {.copy = 100, .host_memory = 50};
+  std::vector<ExchangePoint> points = {
+      {.collective = 0, .kind = CollectiveKind::kToHost, .bytes = 1000},
+      {.collective = 1, .kind = CollectiveKind::kFromHost, .bytes = 500},
+      {.collective = 0, .awaited = true, .kind = CollectiveKind::kToHost},
+      {.collective = 1, .awaited = true, .kind = CollectiveKind::kFromHost}};
+  const auto waits = [&](const std::vector<double>& work) {
+    return exposed_exchange(ring, points, work, axes);
+  };
+  CHECK(waits({}).host == doctest::Approx(10));  // both at once
+  CHECK(waits({}).exchange == 0);
+  CHECK(waits({0, 0, 4, 0}).host == doctest::Approx(6));  // kernels do not slow them
+  points[1].kind = points[3].kind = CollectiveKind::kToHost;
+  CHECK(waits({}).host == doctest::Approx(15));
+  points[1].kind = points[3].kind = CollectiveKind::kOnHost;
+  CHECK(waits({0, 0, 12, 0}).host == 0);
+  points[1].bytes = 1000;
+  CHECK(waits({0, 0, 12, 0}).host == doctest::Approx(8));
+}
+
 }  // namespace plimsoll
