@@ -11,20 +11,10 @@ namespace {
 
 using Form = SettingValue::Form;
 
-// Of {"parameters": true, "activations": false} the names that are true: "parameters".
-std::string flags_of(const std::vector<JsonMember>& members) {
-  std::string text;
-  for (const JsonMember& member : members) {
-    if (member.value.boolean() != true) continue;
-    text += (text.empty() ? "" : ",") + member.key;
-  }
-  return text;
-}
-
 // The text that the setting's reader takes; nothing where the record's word is not known.
 std::optional<std::string> text_for(const SettingRow& row, const JsonValue& written) {
   if (const auto on = written.boolean()) return *on ? "on" : "off";
-  const std::string text = written.members() ? flags_of(*written.members()) : text_of(written);
+  const std::string text = text_of(written);
   return row.record.word ? row.record.word(text) : text;
 }
 

@@ -44,6 +44,8 @@ class Activations(Sharding):
         return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
 
     def shard(self, model, mesh, case):
+        for weight in model.parameters():   # the trace sees what operators return
+            weight.detach()
         self.context = self.offloading.OffloadActivations()
         self.context.update_model_params(model)
         return model
