@@ -75,9 +75,25 @@ std::vector<std::string> card_basis(const Device& device, const PlatformRequest&
   return basis;
 }
 
+namespace {
+
+std::string offload_text(const Offload& offload) {
+  std::string text;
+  const auto add = [&](bool is, std::string_view what) {
+    if (is) text += fmt::format("{}{}", text.empty() ? "; in host memory: " : ", ", what);
+  };
+  add(offload.states, "optimizer states");
+  add(offload.parameters, "weights");
+  add(offload.activations, "feature maps");
+  return text;
+}
+
+}  // namespace
+
 std::string devices_text(const Platform& platform) {
   if (platform.device.is_host) return "on the host";
-  if (platform.gpu_count <= 1) return "1 GPU";
+  const std::string offload = offload_text(platform.parallel.offload);
+  if (platform.gpu_count <= 1) return "1 GPU" + offload;
   std::string text = fmt::format("on each of {} GPUs", platform.gpu_count);
   const ParallelPlan& plan = platform.parallel;
   if (plan.sharded != Sharded::kNothing)
@@ -86,7 +102,7 @@ std::string devices_text(const Platform& platform) {
   if (platform.link) text += " over " + platform.link->id;
   if (platform.network)
     text += fmt::format(", in {} machines over {}", platform.nodes, platform.network->id);
-  text += ", exchange " + platform.exchange;
+  text += ", exchange " + platform.exchange + offload;
   return text + (platform.one_process() ? "; the first also holds what all give out" : "");
 }
 

@@ -5,6 +5,7 @@
 
 #include "estimator/behaviour/process.h"
 #include "estimator/memory/device_memory.h"
+#include "estimator/step/bound_step.h"
 #include "graph/base/range.h"
 
 namespace plimsoll {
@@ -31,5 +32,9 @@ HostMemory host_memory(const HostProcess& process, const HostLoad& load);
 // measured beside a card, with CUDA's libraries, of which such a run may hold none: the low end is
 // without it.
 Context process_memory(const HostProcess& process, const HostLoad& load);
+
+// What a device's step has in the host's memory, at most: what is there for good, and feature maps
+// that have gone there and not come back. Cost: linear in events.
+int64_t offloaded_bytes(const Step& step, const BoundStep& bound);
 
 }  // namespace plimsoll

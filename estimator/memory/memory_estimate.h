@@ -61,8 +61,9 @@ struct MemoryEstimate {
   // in which its steps run and the context, is device_bytes then (demand.h).
   int64_t taken_bytes = 0;
   std::optional<GrownMemory> grown;
-  int64_t host_bytes = 0;   // of the process and those that load its batches
-  bool host_asked = false;  // the request says how data are loaded
+  int64_t offloaded_bytes = 0;  // in the host's memory, of this GPU's step, at most
+  int64_t host_bytes = 0;       // of the process and those that load its batches
+  bool host_asked = false;      // the request says how data are loaded
   Range host_range;
 };
 
@@ -122,6 +123,11 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
      .absent_where = false});
   f("grown_range_bytes", m.grown ? m.grown->range : Range{},
     {.meaning = "[low, high] of this figure", .null_where = !m.grown, .absent_where = false});
+  f("offloaded_bytes", m.offloaded_bytes,
+    {.meaning = "that the step of this GPU has in the host's memory, at most; pinned blocks are "
+                "powers of two",
+     .absent_where = m.offloaded_bytes == 0,
+     .title = "offloaded to the host"});
   f("host_bytes", m.host_bytes,
     {.meaning = "null, and N519, where the host's memory of the framework is not known",
      .null_where = m.host_bytes <= 0});

@@ -235,6 +235,7 @@ void set_workspace(MemoryEstimate& m, const WorkspacePlan& workspaces) {
 }
 
 void set_host(const MemoryQuestion& of, MemoryEstimate& m) {
+  m.offloaded_bytes = offloaded_bytes(of.model.step, of.bound);
   const HostMemory host = host_memory(of.behaviour.process.host, host_load(of, m.input_bytes));
   m.host_bytes = host.bytes;
   m.host_range = host.range;

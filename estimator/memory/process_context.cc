@@ -60,7 +60,7 @@ std::vector<bool> groups_within(const CompiledModel& model, int64_t per_node) {
   std::set<std::pair<Axis, bool>> named;
   for (const Collective& one : model.step.collectives) {
     const bool sends = one.kind == CollectiveKind::kSendReceive && one.axis == Axis::kStage;
-    if (!sends) named.emplace(one.axis, one.joined);
+    if (!sends && !is_of_host(one.kind)) named.emplace(one.axis, one.joined);
   }
   std::vector<bool> within;
   for (const auto& [axis, joined] : named) {

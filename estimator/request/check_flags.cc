@@ -100,6 +100,22 @@ Result<void> check_sharding(const Request& request, const Platform& platform) {
   return {};
 }
 
+// Optimizers that multiply matrices have no form for the host's processors.
+Result<void> check_offload(const Request& request, const Platform& platform) {
+  if (!platform.framework.shards_since)
+    return error("E116",
+                 fmt::format("{}: {} does not offload", setting("offload"), platform.framework.id));
+  const OptimizerRow& row = *request.recipe.optimizer;
+  const bool multiplies = std::ranges::any_of(row.rules, [](const UpdateRule& rule) {
+    return std::ranges::any_of(rule.passes,
+                               [](const UpdatePass& p) { return p.compute != nullptr; });
+  });
+  if (request.parallel.offload.keeps() && multiplies)
+    return error("E116", fmt::format("{} and {}: the host does not run this optimizer",
+                                     setting("offload"), setting("optimizer", row.name)));
+  return {};
+}
+
 Result<void> check_versions(const Request& request, const Platform& platform) {
   for (const AskedVersion& asked : asked_versions(request, platform)) {
     const auto fact = TRY(find_release(platform.hwdb, asked.product, *asked.version));
@@ -133,6 +149,9 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   }
   if (request.parallel.shards()) {
     if (auto sharding = check_sharding(request, platform); !sharding) return sharding;
+  }
+  if (request.parallel.offload != Offload{}) {
+    if (auto offload = check_offload(request, platform); !offload) return offload;
   }
   if (request.attention == AskedAttention::kFused && !framework.policy.attention.memory_efficient) {
     return error("E116", fmt::format("{}: {} has no fused attention", setting("attention", "fused"),

@@ -84,6 +84,36 @@ Result<void> check_experts(const ParallelPlan& plan) {
                fmt::format("nearest that work: {} or {}", setting("fsdp"), setting("zero", "2")));
 }
 
+tl::unexpected<Diagnostics> not_offloaded(std::string what, const std::string& instead) {
+  return error("E120", fmt::format("{}: {}", setting("offload"), what), {},
+               "nearest that work: " + instead);
+}
+
+// What libraries offload: FSDP all that it shards; DeepSpeed weights with stage 3 alone
+// (deepspeed/runtime/zero/config.py, offload_param); of a model that nobody shards torchao the
+// states, on one GPU (torchao/optim/cpu_offload.py).
+Result<void> check_offload(const ParallelRequest& request, const ParallelPlan& plan, int64_t gpus) {
+  const Offload& offload = plan.offload;
+  if (!offload.keeps()) return {};
+  if (request.gradient_buffer)
+    return not_offloaded(fmt::format("gradients that {} keeps on the GPU do not go to the host",
+                                     setting("gradient-buffer")),
+                         setting("zero", "2"));
+  if (request.fsdp && !request.offload.parameters)
+    return not_offloaded("FSDP offloads weights, gradients and states together",
+                         setting("offload", "parameters"));
+  const bool whole = plan.sharded < Sharded::kWeights;
+  if (offload.parameters && whole && request.zero)
+    return not_offloaded("DeepSpeed offloads weights with stage 3 alone", setting("zero", "3"));
+  if (offload.parameters && whole)
+    return not_offloaded("weights come from the host where FSDP or ZeRO gathers them",
+                         fmt::format("{} or {}", setting("fsdp"), setting("zero", "3")));
+  if (plan.sharded == Sharded::kNothing && gpus > 1)
+    return not_offloaded("states that each GPU has whole are offloaded on one GPU alone",
+                         fmt::format("{} or {}", setting("zero", "1"), setting("zero", "2")));
+  return {};
+}
+
 }  // namespace
 
 int64_t ParallelRequest::named() const {
@@ -117,6 +147,8 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   plan.context_by = request.context_by.value_or(plan.context_by);
   plan.capacity = request.capacity.value_or(plan.capacity);
   plan.sequence_parallel = request.sequence_parallel;
+  plan.offload = request.offload;
+  if (request.fsdp && plan.offload.parameters) plan.offload.states = true;
   plan.split_loss = request.split_loss.value_or(plan.split_loss);
   plan.gradient_buffer = request.gradient_buffer.value_or(plan.gradient_buffer);
   for (size_t axis = 0; axis < kAxisCount; ++axis)
@@ -127,6 +159,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
     std::swap(plan.mesh.extent(Axis::kShard), plan.mesh.extent(Axis::kData));
   set_sharding(request, plan);
   TRY(check_experts(plan));
+  TRY(check_offload(request, plan, gpus));
   return plan;
 }
 

@@ -28,6 +28,7 @@ struct ParallelRequest {
   std::optional<ReduceType> reduce_type;          // of gradients that are sent
   // Of stage 3 of ZeRO, in elements: ZeroFetch.
   std::optional<int64_t> zero_prefetch, zero_live, zero_persistent;
+  Offload offload;       // what the host's memory has
   bool no_sync = false;  // gradients are exchanged in a step's last pass alone
   int64_t rank = 0;
   bool operator==(const ParallelRequest&) const = default;
@@ -38,7 +39,8 @@ struct ParallelRequest {
 };
 
 // The plan on so many GPUs; those that no axis takes have samples of their own. E120 where they
-// cannot be shared so, with what can; E114 for stages that FSDP does not have.
+// cannot be shared so, or the host has no part of, with what can; E114 for stages that FSDP does
+// not have.
 Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus);
 
 // A rank of each kind of stage that a pipeline has: of the first, the last and those beside them;

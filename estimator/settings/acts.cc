@@ -77,8 +77,7 @@ bool exchanges(const SettingScope& s) {
 }
 bool shards(const SettingScope& s) {
   const ParallelPlan& plan = s.model.recipe.parallel;
-  return plan.sharded != Sharded::kNothing && plan.mesh.shards() > 1 &&
-         (trains(s) || plan.sharded == Sharded::kWeights);
+  return plan.is_sharded() && (trains(s) || plan.sharded == Sharded::kWeights);
 }
 bool has_network(const SettingScope& s) { return s.platform.nodes > 1; }
 bool has_unknown_host(const SettingScope& s) { return s.request.host == kUnknownHost; }

@@ -6,6 +6,7 @@
 
 #include "estimator/model/compiled_model.h"
 #include "estimator/settings/acts.h"
+#include "estimator/settings/offload_value.h"
 #include "estimator/settings/record_forms.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
@@ -199,6 +200,10 @@ constexpr SettingValue capacity() {
               }};
 }
 
+bool has_host(const SettingScope& s) {
+  return trains(s) || s.model.recipe.parallel.offload.parameters;
+}
+
 constexpr std::string_view kOneStage = "one GPU runs all layers; {} sets the number of stages";
 constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
@@ -297,6 +302,14 @@ constexpr SettingRow kParallelRows[] = {
               "no pass before the last one exchanges gradients; {} sets the number of passes, and "
               "FSDP exchanges in each",
               "accumulate"}},
+    {.name = "offload",
+     .group = kRunGroup,
+     .help = "keep in the host's memory: none, states, parameters, activations; several with "
+             "commas",
+     .default_text = "none",
+     .value = offload_value(),
+     .record = {.name = "offload", .word = written_offload},
+     .acts = {has_host, "inference keeps neither states nor feature maps"}},
     {.name = "tp",
      .group = kRunGroup,
      .help = "tensor parallel: split dense layers and vocabulary over N GPUs",

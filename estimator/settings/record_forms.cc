@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/base/text.h"
 #include "graph/ir/optimizer.h"
 #include "graph/ir/precision.h"
 
@@ -83,6 +84,27 @@ std::optional<std::string> written_attention(const std::string& written) {
 
 std::optional<std::string> written_recurrent(const std::string& written) {
   return written == "Yes" ? "library" : written == "No" ? "unrolled" : "";
+}
+
+std::optional<std::string> written_offload(const std::string& written) {
+  // Gradients go where the optimizer's states are.
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"optimizer", "states"},
+      {"states", "states"},
+      {"parameters", "parameters"},
+      {"activations", "activations"},
+      {"gradients", ""},
+      {"none", ""},
+      {"false", ""},
+      {"", ""}};
+  std::string text;
+  for (const std::string_view part : split(written, ',')) {
+    const auto* word =
+        std::ranges::find(kWords, trimmed(part), [](const auto& w) { return w.first; });
+    if (word == std::end(kWords)) return std::nullopt;
+    if (!word->second.empty()) text += (text.empty() ? "" : ",") + std::string(word->second);
+  }
+  return text;
 }
 
 void write_nothing(JsonWriter&, const Request&) {}

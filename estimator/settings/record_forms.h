@@ -22,6 +22,7 @@ std::optional<std::string> written_schedule(const std::string& written);   // ot
 std::optional<std::string> written_stage(const std::string& written);      // 0 shards nothing
 std::optional<std::string> written_attention(const std::string& written);  // others say nothing
 std::optional<std::string> written_recurrent(const std::string& written);  // "Yes", "No"
+std::optional<std::string> written_offload(const std::string& written);    // "parameters,optimizer"
 
 void write_nothing(JsonWriter& out, const Request& from);    // who writes a record knows the card
 void write_batch(JsonWriter& out, const Request& from);      // of the whole run

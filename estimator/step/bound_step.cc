@@ -26,6 +26,9 @@ BoundStep bound_by(const Step& step, const At& at) {
   bound.at_first_bytes.resize(step.at_first.size());
   for (size_t i = 0; i < step.at_first.size(); ++i)
     at(bound.at_first_bytes[i], step.at_first[i].bytes);
+  bound.on_host_bytes.resize(step.on_host.size());
+  for (size_t i = 0; i < step.on_host.size(); ++i)
+    at(bound.on_host_bytes[i], step.on_host[i].bytes);
   return bound;
 }
 

@@ -18,6 +18,7 @@ struct BoundStep {
   std::vector<KernelAt> kernels;      // by KernelId
   std::vector<int64_t> collective_bytes;
   std::vector<int64_t> at_first_bytes{};  // of Step::at_first
+  std::vector<int64_t> on_host_bytes{};   // of Step::on_host
 };
 
 // E131 for an unbound symbol, E232 for a size beyond 64 bits. Does not look at guards: see

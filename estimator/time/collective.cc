@@ -9,6 +9,9 @@ double share_of_link(CollectiveKind kind, double devices) {
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kReduce:
     case CollectiveKind::kSendReceive:
+    case CollectiveKind::kToHost:
+    case CollectiveKind::kFromHost:
+    case CollectiveKind::kOnHost:
       return 1;
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:

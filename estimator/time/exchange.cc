@@ -111,14 +111,22 @@ ExchangeGroup two_of(const ExchangeGroup& stages) {
                           : ExchangeGroup{.per_node = std::min<int64_t>(2, stages.per_node)};
 }
 
-// The collectives along one axis; all in seconds of exchange.
+// The collectives along one axis, or of one kind with the host; all in seconds of exchange.
 struct Queue {
   double issued = 0, done = 0;
   double multiprocessors = 0;  // that the last of them takes: a share of the card's
 
   void go_on(double seconds) { done = std::min(issued, done + seconds); }
 };
-using Queues = std::array<Queue, kAxisCount>;
+// By axis; behind them those of the host, by kind.
+constexpr size_t kQueues = kAxisCount + 3;
+using Queues = std::array<Queue, kQueues>;
+
+size_t queue_of(const ExchangePoint& point) {
+  if (!is_of_host(point.kind)) return static_cast<size_t>(point.axis);
+  return kAxisCount + static_cast<size_t>(point.kind) -
+         static_cast<size_t>(CollectiveKind::kToHost);
+}
 
 // By how much `seconds` of work take longer beside the collectives that go on: on 24 of an H100's
 // 132 multiprocessors by a fifth while they last. Characterizing Compute-Communication Overlap in
@@ -153,7 +161,7 @@ class CourseRecorder {
   // The step goes on by so many seconds, in which queues have come from `before` to `after`.
   void go_on(double seconds, const Queues& before, const Queues& after) {
     if (!course_) return;
-    for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    for (size_t axis = 0; axis < kQueues; ++axis) {
       const double from = before[axis].done, made = after[axis].done - from;
       auto& pending = pending_[axis];
       while (!pending.empty() && pending.front().end <= after[axis].done) {
@@ -177,7 +185,7 @@ class CourseRecorder {
   // What nothing awaits ends beside what follows the step's last point.
   void finish_all(const Queues& queues) {
     if (!course_) return;
-    for (size_t axis = 0; axis < kAxisCount; ++axis) {
+    for (size_t axis = 0; axis < kQueues; ++axis) {
       const double done = queues[axis].done;
       while (!pending_[axis].empty()) finish(axis, now_ + pending_[axis].front().end - done);
     }
@@ -199,7 +207,7 @@ class CourseRecorder {
   }
 
   ExchangeCourse* course_;
-  std::array<std::deque<Pending>, kAxisCount> pending_;
+  std::array<std::deque<Pending>, kQueues> pending_;
   double now_ = 0;
 };
 
@@ -210,6 +218,8 @@ double collective_seconds(const ExchangePoint& point, const ExchangeScheme& sche
                           const GroupExchange& among) {
   const auto bytes = static_cast<double>(point.bytes);
   const ExchangeRates& rates = among.rates;
+  if (is_of_host(point.kind))
+    return at_rate(bytes, point.kind == CollectiveKind::kOnHost ? rates.host_memory : rates.copy);
   const bool tied = point.axis == Axis::kStage && point.kind == CollectiveKind::kAllReduce;
   const ExchangeGroup group = tied ? two_of(among.group) : among.group;
   if (point.kind == CollectiveKind::kAllReduce)
@@ -224,9 +234,9 @@ ExchangeGroup group_along(Axis axis, const Mesh& mesh, int64_t per_node) {
   return {.per_node = within, .nodes = extent / within};
 }
 
-double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes, double slower,
-                        ExchangeCourse* course) {
+ExchangeWaits exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
+                               std::span<const double> work, const ExchangeByAxis& axes,
+                               double slower, ExchangeCourse* course) {
   struct Begun {
     double end = 0;   // in seconds of its queue
     size_t span = 0;  // in the order in which they are begun
@@ -234,26 +244,27 @@ double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePo
   if (course) *course = {.spans = {}, .waits = std::vector<double>(points.size())};
   CourseRecorder recorder(course);
   Queues queues;
-  double waited = 0;
+  ExchangeWaits waited;
   std::vector<Begun> begun;  // by collective
   size_t count = 0;
   const auto go_on = [&](double seconds, double of_queues) {
     const Queues before = queues;
-    for (Queue& queue : queues) queue.go_on(of_queues);
+    for (size_t i = 0; i < queues.size(); ++i)
+      queues[i].go_on(i < kAxisCount ? of_queues : seconds);
     recorder.go_on(seconds, before, queues);
   };
   for (size_t i = 0; i < points.size(); ++i) {
     const ExchangePoint& point = points[i];
-    const auto axis = static_cast<size_t>(point.axis);
+    const size_t axis = queue_of(point);
     if (i < work.size()) {
       const auto [longer, along] = slowed_by(queues, work[i]);
       const double all = longer * static_cast<double>(point.times);
-      waited += all;
+      waited.exchange += all;
       recorder.slow(i, along, all);
       go_on(work[i] + all, kConcurrent * (work[i] + longer));
     }
     if (!point.awaited) {
-      if (scheme.by_kernels)
+      if (scheme.by_kernels && axis < kAxisCount)
         queues[axis].multiprocessors = axes[point.group()].rates.multiprocessors;
       queues[axis].issued += slower * collective_seconds(point, scheme, axes[point.group()]);
       begun.resize(std::max(begun.size(), point.collective + 1));
@@ -264,7 +275,7 @@ double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePo
     const Begun& awaited = begun[point.collective];
     const double wait = std::max(0.0, awaited.end - queues[axis].done);
     const double all = wait * static_cast<double>(point.times);
-    waited += all;
+    (axis < kAxisCount ? waited.exchange : waited.host) += all;
     recorder.wait(i, awaited.span, all);
     go_on(all, wait);
   }

@@ -41,6 +41,7 @@ struct ExchangeRates {
   double host_sum = 0;     // of gradients that the host adds with all its threads
   double messages = 0;     // of an all-reduce among processes in the host's memory
   double card_memory = 0;  // of a card's own memory: passes that quantise
+  double host_memory = 0;  // of the host's memory, this card's share
   // Of a card's multiprocessors, the share on which a collective's kernel runs: one for each
   // channel.
   double multiprocessors = 0;
@@ -80,8 +81,10 @@ struct GroupExchange {
   ExchangeGroup group;
   ExchangeRates rates;
 };
-// By axis; behind them by axis where ranks that share sequences and experts join (Mesh::joined()).
-using ExchangeByAxis = std::array<GroupExchange, 2 * kAxisCount>;
+// By axis; behind them by axis where ranks that share sequences and experts join (Mesh::joined());
+// then what a device has of its host.
+inline constexpr size_t kHostGroup = 2 * kAxisCount;
+using ExchangeByAxis = std::array<GroupExchange, kHostGroup + 1>;
 
 // Where a step begins a collective, or waits for its end.
 struct ExchangePoint {
@@ -93,7 +96,10 @@ struct ExchangePoint {
   int64_t times = 1;  // in a step
   bool joined = false;
 
-  size_t group() const { return static_cast<size_t>(axis) + (joined ? kAxisCount : 0); }
+  size_t group() const {
+    if (is_of_host(kind)) return kHostGroup;
+    return static_cast<size_t>(axis) + (joined ? kAxisCount : 0);
+  }
 };
 
 // Seconds that one collective takes alone, of all its group.
@@ -111,13 +117,21 @@ struct ExchangeCourse {
   std::vector<double> waits;        // by point: seconds that the step waits there
 };
 
-// Seconds that a step waits, of all its points in order. `work[i]`: seconds that its devices work
+// Seconds that a step waits, for other devices and for its host.
+struct ExchangeWaits {
+  double exchange = 0, host = 0;
+  double all() const { return exchange + host; }
+};
+
+// What a step waits, of all its points in order. `work[i]`: seconds that its devices work
 // before point i and behind the one before. Collectives along one axis run one after the other,
 // beside that work and beside those along other axes, as if links were their own. Work beside them
-// has fewer multiprocessors, and what it takes longer counts as waiting. `slower`: times as long as
-// the rates say. `course`: filled in where it is not null.
-double exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
-                        std::span<const double> work, const ExchangeByAxis& axes, double slower = 1,
-                        ExchangeCourse* course = nullptr);
+// has fewer multiprocessors, and what it takes longer counts as waiting. Copies to the host, copies
+// from it and work of its processors are one after the other each, beside all else: a card has an
+// engine for each way, which takes no multiprocessor. `slower`: times as long as the rates say.
+// `course`: filled in where it is not null.
+ExchangeWaits exposed_exchange(const ExchangeScheme& scheme, std::span<const ExchangePoint> points,
+                               std::span<const double> work, const ExchangeByAxis& axes,
+                               double slower = 1, ExchangeCourse* course = nullptr);
 
 }  // namespace plimsoll

@@ -105,10 +105,36 @@ double multiprocessors(const Platform& platform, const ExchangeGroup& group) {
   return std::min(kMostMultiprocessors, static_cast<double>(channels) / all);
 }
 
+// What a card's link to its host gives of its nominal rate to copies of pinned memory:
+// calibrate/measure/host.py beside an H100, 54.2 of 63.0 GB/s.
+constexpr double kPinnedShare = .86;
+// Of one lane, each generation twice the one before; the third's: 8 GT/s, 128b/130b (PCI Express
+// Base Specification).
+constexpr double kLane3 = .985e9;
+
+// B/s of copies beside the kernels, either way.
+double host_link(const Platform& platform) {
+  const Device& device = platform.device;
+  if (device.pcie_generation <= 0 || device.pcie_lanes <= 0) return platform.host.pinned_copy.value;
+  const double lane = kLane3 * std::exp2(static_cast<double>(device.pcie_generation - 3));
+  return kPinnedShare * lane * static_cast<double>(device.pcie_lanes);
+}
+
+// Of the host's memory a card's share, of machines with cards of its time: 153.6 GB/s of eight
+// channels of DDR4-2400 for the 8 GPUs of the DGX-1 of 2016, 614 GB/s of sixteen channels of
+// DDR5-4800 for those of the DGX H100 of 2022 (NVIDIA's datasheets), a factor of 1.26 a year; two
+// thirds of it, as hosts add up gradients (hwdb/hosts/generic.json).
+double host_memory(const Platform& platform) {
+  constexpr double kOf2016 = 153.6e9 / 8, kPerYear = 1.26, kReached = 2. / 3;
+  const int64_t year = release_year(platform.device.compute_capability);
+  return kReached * kOf2016 * std::pow(kPerYear, static_cast<double>(year - 2016));
+}
+
 void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
+  input.axes = exchange_by_axis(platform, mesh);
+  if (platform.gpu_count == 1) return;
   input.devices = platform.gpu_count;
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
-  input.axes = exchange_by_axis(platform, mesh);
 }
 
 // torch/nn/parallel/replicate.py: before each forward pass Python copies every module, of which
@@ -158,7 +184,8 @@ ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
 ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh) {
   ExchangeByAxis axes;
   const Link* link = platform.link ? &*platform.link : nullptr;
-  for (size_t i = 0; i < axes.size(); ++i) {
+  axes[kHostGroup].rates = {.copy = host_link(platform), .host_memory = host_memory(platform)};
+  for (size_t i = 0; i < kHostGroup; ++i) {
     const auto axis = static_cast<Axis>(i % kAxisCount);
     const bool joined = i >= kAxisCount;
     if (joined && axis != Axis::kShard && axis != Axis::kData) continue;
@@ -278,7 +305,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
                     .chunks = model.recipe.parallel.chunks};
   input.schedule = model.recipe.parallel.schedule;
   input.training = model.recipe.mode != Mode::kInference;
-  if (platform.gpu_count > 1) set_exchange(platform, model.recipe.parallel.mesh, input);
+  set_exchange(platform, model.recipe.parallel.mesh, input);
   if (program.input_copy.value_or(dispatch.pageable_input))
     of_step.input_bandwidth = input_path(platform, dispatch);
   return input;

@@ -41,6 +41,12 @@ std::string_view word(CollectiveKind kind) {
       return "all-to-all";
     case CollectiveKind::kSendReceive:
       return "send and receive";
+    case CollectiveKind::kToHost:
+      return "to the host";
+    case CollectiveKind::kFromHost:
+      return "from the host";
+    case CollectiveKind::kOnHost:
+      return "on the host";
   }
   return "";
 }
@@ -171,6 +177,7 @@ std::vector<AxisLane> axis_lanes(const StepTimeInput& input, const ExchangeCours
   for (const ExchangeSpan& span : course.spans) {
     const ExchangePoint& point = input.exchange[span.point];
     const GroupExchange& among = input.axes[point.group()];
+    if (is_of_host(point.kind)) continue;
     const auto [per_node, nodes] = among.group;
     if (per_node * nodes <= 1) continue;
     Sums& sums =

@@ -60,14 +60,13 @@ double busy_seconds(const StepTime& step, double host) {
 // Seconds of the step where the host, and its loader, take `host` and `loader` times as long.
 double seconds_of(const StepTime& step, const StepTimeInput& input, double host, double loader) {
   const double alone = busy_seconds(step, host) + step.fixed * host + step.input_copy +
-                       step.communication + step.bubble;
+                       step.communication + step.offload + step.bubble;
   return alone + wait_for_loader(input.habits.loader, input, alone, loader);
 }
 
 // What the step waits for of an exchange that takes `slower` times as long; `work`: seconds of the
 // devices between its points.
-double waited(const StepTimeInput& input, std::span<const double> work, double slower) {
-  if (input.devices == 1) return 0;
+ExchangeWaits waited(const StepTimeInput& input, std::span<const double> work, double slower) {
   return exposed_exchange(*input.scheme, input.exchange, work, input.axes, slower);
 }
 
@@ -85,7 +84,8 @@ void set_range(const KernelSpread& kernels, std::span<const double> work,
   const auto again = [&](double side) {
     const double host = seconds_of(step, input, std::exp(side * errors.host), 1);
     const double loader = seconds_of(step, input, 1, std::exp(side * errors.loader));
-    const double more = waited(input, work, std::exp(side * errors.exchange)) - step.communication;
+    const double more = waited(input, work, std::exp(side * errors.exchange)).all() -
+                        step.communication - step.offload;
     return std::hypot(std::log(host / step.seconds), std::log(loader / step.seconds),
                       std::log1p(more / step.seconds));
   };
@@ -187,18 +187,22 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   step.slowdown = step.gpu > 0 ? busy_seconds(step, 1) / step.gpu : 1;
   std::vector<double> work;
   for (const OrderlessSum& sum : stretches_) work.push_back(sum.value() * step.slowdown);
-  step.communication = waited(around, work, 1);
+  const ExchangeWaits waits = waited(around, work, 1);
+  step.communication = waits.exchange;
+  step.offload = waits.host;
   const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
   step.passes = device_or_host(passes, step.host) + step.communication;
   step.weights = weights_share(step);
   step.bubble = parallel::bubble_of(around.schedule, around.pipeline, step.weights) * step.passes;
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = busy_seconds(step, 1);
-  const double isolated = busy + step.fixed + step.input_copy + step.communication + step.bubble;
+  const double isolated =
+      busy + step.fixed + step.input_copy + step.communication + step.offload + step.bubble;
   step.load = step.seconds - isolated;
   step.loading = loading_seconds(around.habits.loader, around, 1);
   step.host_bound = step.host + step.fixed + step.load > step.gpu;
-  step.input_bound = step.load + step.input_copy > busy + step.fixed + step.communication;
+  step.input_bound =
+      step.load + step.input_copy > busy + step.fixed + step.communication + step.offload;
   const auto spread = [](double linear, double squares) {
     return kCommonError * linear + (1 - kCommonError) * std::sqrt(squares);
   };

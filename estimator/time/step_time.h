@@ -114,6 +114,7 @@ struct StepTime {
   // devices: their forward passes, then what is behind these.
   std::array<StepPart, 2> parts;
   double communication = 0;  // what is not hidden behind other work
+  double offload = 0;        // likewise, of copies to and from the host, and of its own work
   double bubble = 0;         // waiting for other stages of a pipeline
   double passes = 0;         // what the bubble is a part of: forward and backward, with their waits
   double weights = 0;        // of `passes`, the share that makes gradients of weights

@@ -108,6 +108,7 @@ int64_t exchanged_over_slot(const StepTimeInput& input, const Platform& platform
   if (!platform.link || platform.link->kind != "pcie") return 0;
   double bytes = 0;
   for (const ExchangePoint& point : input.exchange) {
+    if (is_of_host(point.kind)) continue;
     const int64_t n = input.axes[static_cast<size_t>(point.axis)].group.per_node;
     if (!point.awaited && n > 1)
       bytes += share_of_link(point.kind, static_cast<double>(n)) *
@@ -124,6 +125,7 @@ void set_step(TimeEstimate& t, const StepTime& step, const StepTimeInput& input,
   t.backward_ns = to_ns(at(StepPhase::kBackward));
   t.update_ns = to_ns(at(StepPhase::kUpdate));
   t.communication_ns = to_ns(step.communication);
+  t.offload_ns = to_ns(step.offload);
   t.input_copy_ns = to_ns(step.input_copy);
   t.gpu_ns = to_ns(step.gpu);
   t.host_ns = to_ns(step.host);

@@ -12,11 +12,12 @@ void Machine::begin_region(std::span<const Value> inputs,
   region_ = std::make_shared<Region>();
   region_->recompute = std::move(recompute);
   region_->by_operator = by_operator;
-  region_->next_result = inputs.size();
+  region_->on_device = region_->next_result = inputs.size();
   region_->inputs = std::make_shared<GradNode>();
   region_->inputs->node = node_;
   for (const Value& in : inputs)
     region_->inputs->kept.push_back({in, "a checkpoint keeps what its block reads"});
+  if (activations_) activations_->send(*region_->inputs);
   grad_nodes_.push_back(region_->inputs);
 }
 

@@ -29,6 +29,24 @@ Value Machine::allocate_in(Stream stream, DType dtype, const Shape& sizes) {
   return value;
 }
 
+Value Machine::keep_on_host(DType dtype, const Shape& sizes, Role role, bool pinned) {
+  Value value = host(dtype, sizes);
+  step_.on_host.push_back({.bytes = value.bytes(), .role = role, .pinned = pinned});
+  return value;
+}
+
+uint32_t Machine::copy_to_host(const Dim& bytes) {
+  return issue({.kind = CollectiveKind::kToHost, .bytes = bytes});
+}
+
+uint32_t Machine::copy_from_host(const Dim& bytes) {
+  return issue({.kind = CollectiveKind::kFromHost, .bytes = bytes});
+}
+
+uint32_t Machine::work_on_host(const Dim& bytes) {
+  return issue({.kind = CollectiveKind::kOnHost, .bytes = bytes});
+}
+
 uint32_t Machine::issue(Collective collective) {
   const auto place = static_cast<uint32_t>(step_.collectives.size());
   if (collective.buffer != kNoBuffer) ++exchanged_[collective.buffer].collectives;

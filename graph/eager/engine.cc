@@ -125,7 +125,11 @@ struct Engine {
   }
 
   void unpack(GradNode& node) {
-    if (!node.region->is_recomputed) m.recompute(*node.region);
+    if (!node.region->is_recomputed) {
+      if (m.activations_) m.activations_->bring(*node.region->inputs);
+      m.recompute(*node.region);
+      if (m.activations_) node.region->inputs->kept.clear();  // only what its nodes keep is held
+    }
     node.kept = std::move(node.region->made[node.place]);
   }
 
@@ -146,6 +150,7 @@ struct Engine {
     const bool waits = put_off != nullptr && any && has_weights(*node);
     if (any && node->backward && !node->grad_disabled) {
       if (node->region) unpack(*node);
+      if (!node->away.empty()) m.activations_->bring(*node);
       const EdgesOff off(*node, waits ? of_weights : of_none);
       if (off.left()) outgoing = node->backward(m, incoming, *node);
     }
@@ -166,6 +171,7 @@ struct Engine {
       node->kept.clear();
       node->region.reset();
     }
+    if (m.activations_) m.activations_->has_run();
     incoming.clear();
     for (size_t i = 0; i < outgoing.size(); ++i) {
       const Edge& edge = node->edges[i];

@@ -324,6 +324,7 @@ void Machine::record(std::vector<Value>& outputs, std::span<const Value> inputs,
   node->kept = std::move(kept);
   node->backward = std::move(backward);
   if (region_ || recomputed_) keep_for_region(*node, inputs, outputs);
+  if (activations_ && phase_ == Phase::kForward) activations_->send(*node);
   grad_nodes_.push_back(node);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined()) outputs[i].set_grad(node, static_cast<uint32_t>(i));
@@ -370,6 +371,7 @@ void Machine::mark_end_of_forward() {
 }
 
 Step Machine::finish() {
+  if (activations_) activations_->end();
   finished_ = true;
   // Feature maps are what was kept; the rest of forward was temporary.
   std::vector<char> kept(step_.buffers.size(), 0);

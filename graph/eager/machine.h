@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/eager/activation_offload.h"
 #include "graph/eager/fusion.h"
 #include "graph/eager/observer.h"
 #include "graph/eager/recompute.h"
@@ -29,7 +30,9 @@ namespace plimsoll::eager {
 class Machine {
  public:
   Machine(const Recipe& recipe, const Policy& policy, Decider& decider)
-      : recipe_(recipe), policy_(policy), decider_(decider) {}
+      : recipe_(recipe), policy_(policy), decider_(decider) {
+    if (recipe.parallel.offload.activations) activations_.emplace(*this);
+  }
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -95,6 +98,8 @@ class Machine {
   Value parameter(DType dtype, const Shape& sizes) {
     return train(resident(dtype, sizes, Role::kParameter));
   }
+  // Whether an operator of the step made it: no weight, and nothing that lives on anyway.
+  bool is_made(const Value& value) const;
   // Memory for a weight that has none, and the end of it: the storage stays the same, so that
   // views and what autograd keeps follow.
   void bind(const Value& weight, const Dim& bytes, Stream stream = Stream::kCompute);
@@ -163,6 +168,14 @@ class Machine {
   uint32_t issue(Collective collective);
   // What comes next waits for it.
   void await(uint32_t collective);
+  // --- the host's memory ---
+  // A tensor that lives there before and after the step.
+  Value keep_on_host(DType dtype, const Shape& sizes, Role role, bool pinned = true);
+  // Copies beside what is launched, and work of the host's processors; all are awaited.
+  uint32_t copy_to_host(const Dim& bytes);
+  uint32_t copy_from_host(const Dim& bytes);
+  uint32_t work_on_host(const Dim& bytes);
+
   // From now on it is told what happens, after those that came before it; it outlives the step.
   void observe(Observer& observer) { observers_.push_back(&observer); }
   template <class... Params, class... Args>
@@ -233,6 +246,7 @@ class Machine {
     bool let_go = false;
   };
   std::unordered_map<BufferId, Exchanged> exchanged_;
+  std::optional<ActivationOffload> activations_;
   std::vector<Value> resident_values_;
   PassCopies copies_;
   std::vector<BufferId> ever_saved_;  // over all passes

@@ -14,7 +14,8 @@ namespace plimsoll::eager {
 
 struct Region {
   std::function<void(const Region&)> recompute;  // runs the block's forward
-  GradNodeRef inputs;                            // keeps what the block read
+  GradNodeRef inputs;                            // keeps what the block read ...
+  size_t on_device = 0;                          // ... so many, and results behind them
   size_t keepers = 0;                            // nodes that keep something
   std::vector<std::vector<Kept>> made;           // what they keep, once the block ran again
   bool is_recomputed = false;

@@ -12,6 +12,7 @@
 #include "graph/base/among.h"
 #include "graph/base/cancel.h"
 #include "graph/eager/composed.h"
+#include "graph/eager/host_update.h"
 #include "graph/eager/masters.h"
 #include "graph/eager/ops.h"
 #include "graph/ir/list_launches.h"
@@ -207,7 +208,7 @@ class Updater {
   std::vector<Group> groups_of() {
     std::vector<Group> groups;
     for (const auto& leaf : m_.leaves()) {
-      if (!leaf->gradient.defined()) continue;
+      if (!leaf->gradient.defined() || is_updated_on_host(m_, *leaf)) continue;
       const TensorType type = updated_type(m_.recipe(), updated_part(*leaf));
       const UpdateRule& rule = rule_of(row_, type, m_.decider());
       const auto same = std::ranges::find_if(groups, [&](const Group& g) {
@@ -315,17 +316,13 @@ void make_states(Machine& m) {
   std::vector<const UpdateRule*> seen;
   for (const auto& leaf : m.leaves()) {
     const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
-    if (type.dtype != leaf->leaf.dtype() && copies_masters(m.recipe()))
-      m.resident(type.dtype, type.shape, Role::kOptimizerState);
+    if (type.dtype != leaf->leaf.dtype() && copies_masters(m.recipe())) keep_state(m, *leaf, type);
   }
   for (const auto& leaf : m.leaves()) {
     if (!leaf->reached) continue;
     const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
-    const auto make = [&](TypeOf state) {
-      const TensorType of = state(type);
-      m.resident(of.dtype, of.shape, Role::kOptimizerState);
-    };
+    const auto make = [&](TypeOf state) { keep_state(m, *leaf, state(type)); };
     if (std::ranges::find(seen, &rule) == seen.end()) {
       std::ranges::for_each(rule.shared, make);
       seen.push_back(&rule);
@@ -338,12 +335,15 @@ void update(Machine& m, const Value& scale) {
   m.enter(Phase::kUpdate, kNoNode);
   const bool had_grad = m.grad_enabled();
   m.set_grad_enabled(false);
-  const Value found_overflow = unscale(m, scale);
-  const bool casts = copies_masters(m.recipe()) && !m.recipe().precision->master_gradients;
-  if (casts && !buffers_gradients(m.recipe().parallel)) cast_gradients(m);
-  clip(m);
-  Updater(m, scale.defined() && !copies_masters(m.recipe())).run();
-  copy_masters(m);
+  if (!updates_all_on_host(m)) {
+    const Value found_overflow = unscale(m, scale);
+    const bool casts = copies_masters(m.recipe()) && !m.recipe().precision->master_gradients;
+    if (casts && !buffers_gradients(m.recipe().parallel)) cast_gradients(m);
+    clip(m);
+    Updater(m, scale.defined() && !copies_masters(m.recipe())).run();
+    copy_masters(m);
+  }
+  if (m.recipe().parallel.offload.keeps()) update_on_host(m);
   m.set_grad_enabled(had_grad);
 }
 

@@ -71,6 +71,12 @@ class Value {
     grad_ = std::move(grad);
     grad_output_ = output;
   }
+  // The same elsewhere, or nowhere for now.
+  Value with_storage(StorageRef storage) const {
+    Value moved = *this;
+    moved.storage_ = std::move(storage);
+    return moved;
+  }
   // The same tensor outside autograd's graph.
   Value detached() const { return {layout_, storage_}; }
   // Autograd knows that it looks at another tensor: what is written into it is written there.
@@ -119,6 +125,11 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
   // In a checkpointed block: who makes `kept` anew, and which of what it makes is this node's.
   std::shared_ptr<Region> region;
   size_t place = 0;
+  struct Away {
+    size_t place = 0;    // among `kept`
+    int64_t number = 0;  // of the step's
+  };
+  std::vector<Away> away;  // what the host has of it (eager/activation_offload.h)
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
   bool grad_disabled = false;  // wants no gradient for now

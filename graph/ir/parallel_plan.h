@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "graph/ir/mesh.h"
+#include "graph/ir/offload.h"
 #include "graph/symbol/shape.h"
 
 namespace plimsoll {
@@ -143,7 +144,13 @@ struct ParallelPlan {
   std::optional<ReduceType> reduce_type{};
   SplitLoss split_loss = SplitLoss::kDTensor;
   GradientBuffer gradient_buffer = GradientBuffer::kNone;
+  Offload offload;
   bool operator==(const ParallelPlan&) const = default;
+
+  // Whether a library of sharding runs: of one rank, where the host has what is sharded.
+  bool is_sharded() const {
+    return sharded != Sharded::kNothing && (mesh.shards() > 1 || offload.keeps());
+  }
 };
 
 inline DType dtype_of(ReduceType type) {

@@ -39,7 +39,7 @@ inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
 using KernelId = uint32_t;
 
 // Whose order of work a buffer is in: allocators keep what is free by stream. A record has others.
-enum class Stream : uint8_t { kCompute, kGather, kReduce };
+enum class Stream : uint8_t { kCompute, kGather, kReduce, kHost };
 
 struct Buffer {
   Dim bytes;  // as asked for; allocators round
@@ -76,7 +76,12 @@ enum class CollectiveKind : uint8_t {
   kReduceScatter,
   kAllToAll,
   kSendReceive,  // to the next along the axis, or from the one before
+  // Between this device and its host alone:
+  kToHost,
+  kFromHost,
+  kOnHost,  // work of the host's processors, of so many bytes that they read and write
 };
+inline bool is_of_host(CollectiveKind kind) { return kind >= CollectiveKind::kToHost; }
 
 // What the devices tell each other, beside the step's kernels from its issue on.
 struct Collective {
@@ -85,7 +90,15 @@ struct Collective {
   Dim bytes;                    // of what each device sends, or has after an all-gather
   BufferId buffer = kNoBuffer;  // where they lie, if in one of their own: its memory is not free
                                 // before the collective has ended, whoever lets go of it
+  bool stays = false;           // of kToHost and kFromHost: until it comes back, what goes is there
   bool joined = false;          // along Axis::kContext and kExpert too (Mesh::joined())
+};
+
+// What lies in the host's memory before and after the step.
+struct HostBuffer {
+  Dim bytes;
+  Role role = Role::kOptimizerState;
+  bool pinned = false;  // for copies beside the kernels
 };
 
 // What autograd keeps at the end of forward, and why.
@@ -120,6 +133,7 @@ struct Step {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;  // distinct
   std::vector<Collective> collectives;
+  std::vector<HostBuffer> on_host;
   // Residents are not in the list; everything else is allocated and freed here, once each.
   std::vector<Event> events;
   std::vector<Repeat> repeats;  // of events, in their order, apart from each other

@@ -18,7 +18,7 @@ FlatTraining::FlatTraining(eager::Machine& m, const std::vector<Unit>& units, co
     for (const Unit& unit : units) add(unit, values, computed, apart);
     add(around, values, computed, apart);
   }
-  m_.keep_gradients();
+  if (!is_offloaded()) m_.keep_gradients();
 }
 
 void FlatTraining::add(const Unit& unit, std::span<const Value> values,
@@ -49,7 +49,12 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values,
   const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, group.holders.mesh());
   group.whole = parts.whole;
   group.part = parts.part;
-  m_.resident(group.kept, {group.part}, Role::kParameter);
+  if (!is_offloaded()) {
+    m_.resident(group.kept, {group.part}, Role::kParameter);
+    return;
+  }
+  m_.keep_on_host(group.kept, {group.part}, Role::kParameter);
+  m_.keep_on_host(group.kept, {group.part}, Role::kGradient);
 }
 
 void FlatTraining::before_unit(size_t unit, Pass pass) {
@@ -80,6 +85,8 @@ void FlatTraining::after_unit(size_t unit, Pass pass) {
 void FlatTraining::begin_gathering(Group& group) {
   if (group.bound || !group.gathering.empty() || group.weights.empty()) return;
   const Dim bytes = plimsoll::bytes(group.dtype, group.whole);
+  if (is_offloaded())
+    group.gathering.push_back(m_.copy_from_host(plimsoll::bytes(group.kept, group.part)));
   for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, bytes, kNoBuffer))
     group.gathering.push_back(m_.issue(std::move(one)));
 }
@@ -87,10 +94,15 @@ void FlatTraining::begin_gathering(Group& group) {
 // The array is the first weight's memory; the others are windows on it.
 void FlatTraining::gather(Group& group) {
   if (group.bound || group.weights.empty()) return;
-  Value cast;
-  if (group.kept != group.dtype) {
-    cast = m_.allocate_in(Stream::kGather, group.dtype, {group.part});
-    m_.launch_over(KernelClass::kCopy, "cast", group.part, {}, cast);
+  const bool casts = group.kept != group.dtype,
+             alone = is_offloaded() && group.holders.ranks() == 1;
+  Value mine, brought;
+  if (casts && !alone) mine = m_.allocate_in(Stream::kGather, group.dtype, {group.part});
+  if (is_offloaded() && (casts || !alone))
+    brought = m_.allocate_in(Stream::kGather, group.kept, {group.part});
+  if (casts) {
+    if (mine.defined()) m_.launch_over(KernelClass::kCopy, "cast", group.part, {}, mine);
+    brought = {};
   }
   const Dim bytes = plimsoll::bytes(group.dtype, group.whole);
   for (const Value& weight : group.weights) {
@@ -150,6 +162,7 @@ void FlatTraining::reduce(Group& group) {
     return;
   }
   Value sum = summed(group, std::move(whole));
+  if (is_offloaded()) leaving_.push_back(m_.copy_to_host(sum.bytes()));
   if (!group.gradient.defined()) {
     group.gradient = std::move(sum);
     return;
@@ -166,13 +179,16 @@ Value FlatTraining::summed(const Group& group, Value whole) {
     const Value read[] = {whole};
     m_.launch_over(KernelClass::kCopy, "cast", 0, read, cast);
   }
-  Value sum = m_.allocate_in(Stream::kReduce, group.sent, {group.part});
-  end_reduction();
-  // What is sent is of the collective's own stream, which the host need not wait for.
-  for (Collective& one :
-       group.holders.exchanges(CollectiveKind::kReduceScatter, cast.bytes(), kNoBuffer))
-    reducing_.push_back(m_.issue(std::move(one)));
-  if (plan_.mesh.extent(Axis::kData) > 1) reduced_ = sum.bytes();
+  const bool one_rank = is_offloaded() && group.holders.ranks() == 1;
+  Value sum = one_rank ? cast : m_.allocate_in(Stream::kReduce, group.sent, {group.part});
+  if (!one_rank) {
+    end_reduction();
+    // What is sent is of the collective's own stream, which the host need not wait for.
+    for (Collective& one :
+         group.holders.exchanges(CollectiveKind::kReduceScatter, cast.bytes(), kNoBuffer))
+      reducing_.push_back(m_.issue(std::move(one)));
+    if (plan_.mesh.extent(Axis::kData) > 1) reduced_ = sum.bytes();
+  }
   if (group.sent == group.kept) return sum;
   Value mine = m_.allocate_in(Stream::kReduce, group.kept, {group.part});
   const Value read[] = {sum};
@@ -192,12 +208,13 @@ void FlatTraining::end_backward() {
   UnitObserver::end_backward();
   end_reduction();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
+  for (const uint32_t gradient : std::exchange(leaving_, {})) m_.await(gradient);
   for (Group& group : groups_) {
     // What another chunk's forward pass is to read goes on.
     const bool ahead = !group.gathering.empty() && !group.bound && !last_;
     if (!ahead) end_gathering(group);
     unbind(group);
-    if (last_) give_gradients(group);
+    if (last_ || is_offloaded()) give_gradients(group);
   }
 }
 
@@ -205,12 +222,14 @@ void FlatTraining::end_backward() {
 void FlatTraining::give_gradients(Group& group) {
   const Value gradient = std::exchange(group.gradient, {});
   if (!gradient.defined()) return;
-  m_.become_gradient(gradient);
+  if (!is_offloaded()) m_.become_gradient(gradient);
   for (const Value& weight : group.weights) {
     if (!weight.requires_grad()) continue;
     eager::GradNode& leaf = *weight.grad();
-    leaf.gradient =
-        m_.view_of(gradient, eager::contiguous_layout(group.kept, leaf.updated.value_or(Shape{})));
+    const Shape mine = leaf.updated.value_or(Shape{});
+    leaf.gradient = is_offloaded()
+                        ? m_.host(group.kept, mine)
+                        : m_.view_of(gradient, eager::contiguous_layout(group.kept, mine));
   }
 }
 

@@ -9,6 +9,12 @@
 // weights are joined to one array, cast, summed and scattered. Arrays that two streams use are free
 // when the device has come by: a unit later, as the host runs ahead (record_stream). The device's
 // part of gradients stays until the next forward pass, whoever sets gradients to none.
+//
+// CPUOffload(offload_params=True): parts and their gradients are in pinned memory of the host. A
+// part comes to the gathering stream as it is kept before it is cast and gathered
+// (_flat_param.py, pre_unshard()); what is summed goes to the host as it is made, and leaves the
+// device behind the backward pass (prepare_gradient_for_optim()). One rank alone uses what it
+// copies (NO_SHARD).
 #pragma once
 
 #include <array>
@@ -57,6 +63,7 @@ class FlatTraining : public UnitObserver {
   }
   void begin_gathering(Group& group);
   void gather(Group& group);
+  bool is_offloaded() const { return plan_.offload.parameters; }
   void end_gathering(Group& group);
   void unbind(Group& group);
   eager::Value joined_gradients(Group& group);
@@ -71,6 +78,7 @@ class FlatTraining : public UnitObserver {
   std::vector<uint32_t> reducing_;
   Dim reduced_ = 0;                // bytes of it that replicas have to sum
   std::vector<uint32_t> summing_;  // over replicas
+  std::vector<uint32_t> leaving_;  // gradients on their way to the host
   bool last_ = false;              // of the step's backward passes
 };
 

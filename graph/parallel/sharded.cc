@@ -109,6 +109,8 @@ void ShardedTraining::after_unit(size_t unit, Pass pass) {
 // Unless that has begun, or the unit is there.
 void ShardedTraining::begin_gathering(Group& group) {
   if (group.bound || !group.gathering.empty() || group.weights.empty()) return;
+  if (group.holders.ranks() == 1) return;
+  if (is_offloaded()) group.gathering.push_back(m_.copy_from_host(bytes_of_kept(group)));
   const BufferId buffer = group.buffer.defined() ? group.buffer.storage()->id() : kNoBuffer;
   for (Collective& one : group.holders.exchanges(CollectiveKind::kAllGather, group.bytes, buffer))
     group.gathering.push_back(m_.issue(std::move(one)));
@@ -118,11 +120,34 @@ void ShardedTraining::begin_gathering(Group& group) {
 void ShardedTraining::gather(Group& group) {
   const bool asks = group.holders.ranks() > 1 && !group.weights.empty();
   if (group.bound || group.buffer.defined() || !asks) return;
-  Value cast;
-  if (group.cast != Dim(0)) cast = m_.allocate_in(Stream::kGather, DType::kInt8, {group.cast});
+  std::vector<Value> mine;
+  if (is_offloaded()) {
+    for (const Weight& weight : group.weights)
+      mine.push_back(brought(group, weight.whole, Stream::kGather));
+  } else if (group.cast != Dim(0)) {
+    mine.push_back(m_.allocate_in(Stream::kGather, DType::kInt8, {group.cast}));
+  }
   group.buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {group.bytes});
-  cast = {};
+  mine.clear();
   begin_gathering(group);
+}
+
+Value ShardedTraining::brought(const Group& group, const Value& whole, Stream stream) {
+  const DType kept = part(group, whole).dtype;
+  const Dim bytes = bytes_of_first(group, whole);
+  const Dim count = floor_div(bytes * Dim(8), bits(whole.dtype()));
+  Value mine = m_.allocate_in(stream, kept, {count});
+  return kept == whole.dtype() ? mine : m_.allocate_in(stream, DType::kInt8, {bytes});
+}
+
+// What this device's parts of a unit take in the host's memory.
+Dim ShardedTraining::bytes_of_kept(const Group& group) const {
+  Dim sum = 0;
+  for (const Weight& weight : group.weights) {
+    const int64_t kept = bits(part(group, weight.whole).dtype);
+    sum += floor_div(bytes_of_first(group, weight.whole) * Dim(kept), bits(weight.whole.dtype()));
+  }
+  return sum;
 }
 
 void ShardedTraining::end_gathering(Group& group) {
@@ -133,6 +158,7 @@ void ShardedTraining::end_gathering(Group& group) {
 // copy
 // (_fsdp_collectives.py, _reassemble_all_gather_outputs()).
 void ShardedTraining::copy_out(Group& group) {
+  if (is_offloaded() && group.holders.ranks() == 1) return copy_alone(group);
   std::vector<Value> apart;
   for (const Weight& weight : group.weights) {
     const Dim bytes = bytes_of_parts(group, weight.whole);
@@ -145,6 +171,20 @@ void ShardedTraining::copy_out(Group& group) {
   for (const Value& copy : apart) {
     const Value parts[] = {copy};
     m_.launch_over(KernelClass::kCopy, "cat", 0, parts, copy);
+  }
+  group.bound = true;
+}
+
+// In the kernels' own stream; the name of one weight's copy is the next one's
+// (_fsdp_param_group.py, wait_for_unshard()).
+void ShardedTraining::copy_alone(Group& group) {
+  m_.await(m_.copy_from_host(bytes_of_kept(group)));
+  Value mine;
+  for (const Weight& weight : group.weights) {
+    mine = brought(group, weight.whole, Stream::kCompute);
+    m_.bind(weight.whole, bytes_of_parts(group, weight.whole));
+    const Value read[] = {mine};
+    m_.launch_over(KernelClass::kCopy, "copy", 0, read, weight.whole);
   }
   group.bound = true;
 }
@@ -176,6 +216,7 @@ void ShardedTraining::end_backward() {
   UnitObserver::end_backward();
   end_scatter();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
+  for (const uint32_t gradient : std::exchange(leaving_, {})) m_.await(gradient);
   for (Group& group : groups_) {
     // What another chunk's forward pass is to read goes on.
     const bool ahead = !group.gathering.empty() && !group.buffer.defined() && !last_;
@@ -244,6 +285,7 @@ Value ShardedTraining::by_rank(const Value& gradient) {
 
 void ShardedTraining::add_part(const Group& group, Weight& weight, const Value& sum) {
   const TensorType mine_of = part(group, weight.whole);
+  if (is_offloaded()) return add_on_host(weight, mine_of);
   Value mine = m_.view_of(sum, eager::contiguous_layout(mine_of.dtype, mine_of.shape));
   if (!weight.gradient.defined()) {
     weight.gradient = std::move(mine);
@@ -251,6 +293,18 @@ void ShardedTraining::add_part(const Group& group, Weight& weight, const Value& 
   }
   m_.launch_rows(KernelClass::kPointwise, "add", mine.count(), {&weight.gradient, &mine},
                  {&weight.gradient});
+}
+
+// Copies beside the kernels, but where the host has something to add to.
+void ShardedTraining::add_on_host(Weight& weight, const TensorType& mine) {
+  const uint32_t copy = m_.copy_to_host(bytes(mine));
+  if (!weight.gradient.defined()) {
+    weight.gradient = m_.host(mine.dtype, mine.shape);
+    leaving_.push_back(copy);
+    return;
+  }
+  m_.await(copy);
+  m_.await(m_.work_on_host(bytes(mine) * Dim(3)));
 }
 
 // set_requires_gradient_sync(False): they wait for the last pass in the type in which they are

@@ -13,6 +13,11 @@
 // with the unit before (FSDPParamGroup.wait_for_unshard(), implicit prefetching); where experts are
 // shared it is asked for then, as torchtitan has it (torchtitan/distributed/fsdp.py,
 // set_modules_to_forward_prefetch()), and has memory from then on.
+//
+// CPUOffloadPolicy: parts are in the host's memory, from where each weight comes to the gathering
+// stream by itself before a unit is gathered; what is summed goes there as soon as it is scattered
+// (_fsdp_param.py, all_gather_inputs; foreach_reduce()). One rank alone copies weights where it
+// uses them.
 #pragma once
 
 #include <map>
@@ -70,11 +75,17 @@ class ShardedTraining : public UnitObserver {
   void gather_ahead(size_t unit);
   void end_gathering(Group& group);
   void copy_out(Group& group);
+  void copy_alone(Group& group);
+  bool is_offloaded() const { return plan_.offload.parameters; }
+  // This device's part of a weight as it is gathered, from the host or in another type.
+  eager::Value brought(const Group& group, const eager::Value& whole, Stream stream);
+  Dim bytes_of_kept(const Group& group) const;
   bool is_cut_inside(const Group& group, const eager::Value& whole) const;
   eager::Value by_rank(const eager::Value& gradient);
   void unbind(Group& group);
   bool scatter_gradients(Group& group, bool waited);
   void add_part(const Group& group, Weight& weight, const eager::Value& sum);
+  void add_on_host(Weight& weight, const TensorType& mine);
   void keep_whole_gradients(Group& group);
   eager::Value scattered(const Group& group, eager::Value input);
   void end_scatter();
@@ -87,6 +98,7 @@ class ShardedTraining : public UnitObserver {
   std::vector<eager::Value> sent_;       // ... what is scattered
   std::vector<eager::Value> scattered_;  // ... what replicas have to sum of it
   std::vector<uint32_t> summing_;        // over replicas
+  std::vector<uint32_t> leaving_;        // gradients on their way to the host
   bool last_ = false;                    // of the step's backward passes
 };
 

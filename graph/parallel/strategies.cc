@@ -7,6 +7,7 @@
 #include "graph/parallel/data_parallel.h"
 #include "graph/parallel/expert_parallel.h"
 #include "graph/parallel/flat_sharded.h"
+#include "graph/parallel/host_states.h"
 #include "graph/parallel/kept_parts.h"
 #include "graph/parallel/sharded.h"
 #include "graph/parallel/split_layer.h"
@@ -26,12 +27,8 @@ bool has(const ParallelPlan& plan, Axis axis) { return plan.mesh.extent(axis) > 
 
 bool splits(const ParallelPlan& plan) { return plan.splits_layers && has(plan, Axis::kData); }
 
-bool shards(const ParallelPlan& plan) {
-  return plan.sharded != Sharded::kNothing && plan.mesh.shards() > 1;
-}
-
 bool shards_by(const ParallelPlan& plan, ShardedBy library) {
-  return shards(plan) && plan.sharded_by == library;
+  return plan.is_sharded() && plan.sharded_by == library;
 }
 
 // Whether whole gradients are summed, by nobody else.
@@ -39,7 +36,7 @@ bool sums(const ParallelPlan& plan) {
   if (buffers_gradients(plan)) return false;
   const bool by_sharding =
       plan.sharded >= Sharded::kGradients || plan.sharded_by == ShardedBy::kZero;
-  return !(shards(plan) && by_sharding) && !sums_of(plan).empty();
+  return !(plan.is_sharded() && by_sharding) && !sums_of(plan).empty();
 }
 
 template <class Observer>
@@ -73,6 +70,11 @@ constexpr std::array kStrategies = {
              [](const Shared& s) -> ObserverRef {
                if (s.m.recipe().mode == Mode::kInference) return nullptr;
                return std::make_unique<BufferedGradients>(s.m);
+             }},
+    Strategy{[](const ParallelPlan& plan) { return plan.offload.states && !plan.is_sharded(); },
+             [](const Shared& s) -> ObserverRef {
+               if (s.m.recipe().mode == Mode::kInference) return nullptr;
+               return std::make_unique<HostStates>(s.m);
              }},
     Strategy{[](const ParallelPlan& plan) { return shards_by(plan, ShardedBy::kFsdp2); },
              [](const Shared& s) { return over_blocks<ShardedTraining>(s); }},
@@ -109,7 +111,7 @@ Placements place_weights(const Graph& graph, const std::vector<WeightRole>& role
     placements.experts = split_experts(graph);
     placements.computed.merge(std::map(placements.experts.weights));
   }
-  if (shards(plan)) placements.kept = kept_parts(graph, roles, placements.computed, plan);
+  if (plan.is_sharded()) placements.kept = kept_parts(graph, roles, placements.computed, plan);
   for (const auto& [id, part] : placements.computed) {
     if (part.axis == Axis::kData) placements.kept.erase(id);
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "graph/eager/update.h"
+
 namespace plimsoll::parallel {
 
 using eager::GradNode;
@@ -16,7 +18,30 @@ Value sent_copy(eager::Machine& m, const Value& joined, Stream stream) {
   return copy;
 }
 
-ZeroTraining::ZeroTraining(eager::Machine& m) : m_(m) {}
+ZeroTraining::ZeroTraining(eager::Machine& m) : m_(m) {
+  if (is_offloaded()) keep_on_host();
+}
+
+// stage_1_and_2.py, 0.18: __init__() and initialize_optimizer_states(): masters and their
+// gradients, new weights on their way back, a buffer of the largest weight on both sides; of
+// several passes the sums of whole gradients (async_accumulate_grad_in_cpu_via_gpu()).
+void ZeroTraining::keep_on_host() {
+  const DType stored = m_.recipe().precision->storage;
+  DType updated = stored;
+  Dim mine = 0, largest = 0;
+  for (const auto& leaf : m_.leaves()) {
+    largest = max(largest, leaf->leaf.count());
+    if (!leaf->updated) continue;
+    updated = eager::updated_type(m_.recipe(), eager::updated_part(*leaf)).dtype;
+    mine += elements(*leaf->updated);
+    if (m_.recipe().accumulate > 1)
+      m_.keep_on_host(leaf->leaf.dtype(), leaf->leaf.sizes(), Role::kGradient);
+  }
+  m_.resident(stored, {largest}, Role::kTemporary);
+  m_.keep_on_host(stored, {largest}, Role::kTemporary);
+  m_.keep_on_host(updated, {mine}, Role::kGradient);
+  m_.keep_on_host(stored, {mine}, Role::kTemporary);
+}
 
 bool ZeroTraining::parts_gradients() const {
   return m_.recipe().parallel.sharded >= Sharded::kGradients;
@@ -43,6 +68,7 @@ void ZeroTraining::put(GradNode& leaf) {
   const Dim& count = leaf.gradient.count();
   if (!m_.decider().less(filled_ + count, Dim(kReduceBucket + 1))) reduce();
   filled_ += count;
+  in_bucket_.push_back(&leaf);
   if (Holders(m_.recipe().parallel, leaf.split).of_experts()) of_experts_ += count;
   const Value read[] = {leaf.gradient};
   m_.launch_over(KernelClass::kCopy, "copy", 0, read, window_on_bucket(count));
@@ -61,10 +87,30 @@ void ZeroTraining::reduce() {
     sum(bytes(sent.dtype(), of_experts_), Placement{Axis::kExpert, 0});
   }
   filled_ = of_experts_ = 0;
+  if (is_offloaded()) return send_to_host();
   if (part_.defined()) return;
   Dim mine = 0;
   for (const auto& leaf : m_.leaves()) mine += leaf->updated ? elements(*leaf->updated) : Dim(0);
   part_ = m_.allocate(dtype, {mine});
+}
+
+// async_inplace_copy_grad_to_fp32_buffer_from_gpu(); of several passes what the host has is added
+// on the device, and goes back whole.
+void ZeroTraining::send_to_host() {
+  for (GradNode* const leaf : std::exchange(in_bucket_, {})) {
+    const TensorType mine = eager::updated_type(m_.recipe(), eager::updated_part(*leaf));
+    if (m_.recipe().accumulate > 1) {
+      if (passes_ > 0) m_.await(m_.copy_from_host(leaf->leaf.bytes()));
+      leaving_.push_back(m_.copy_to_host(leaf->leaf.bytes()));
+    }
+    if (!last_) continue;
+    Value wide;
+    if (mine.dtype != leaf->leaf.dtype()) {
+      wide = m_.allocate(mine.dtype, mine.shape);
+      m_.launch_over(KernelClass::kCopy, "cast", 0, {}, wide);
+    }
+    leaving_.push_back(m_.copy_to_host(bytes(mine)));
+  }
 }
 
 // Those of experts among the ranks that have the same ones (expert_dp_process_group).
@@ -85,11 +131,20 @@ void ZeroTraining::end_backward() {
   if (!bucket_.defined()) return;
   reduce();
   bucket_ = {};
+  for (const uint32_t gradient : std::exchange(leaving_, {})) m_.await(gradient);
+  passes_ = last_ ? 0 : passes_ + 1;
   if (last_) give_gradients();
 }
 
 // Windows on this device's part.
 void ZeroTraining::give_gradients() {
+  if (is_offloaded()) {
+    for (const auto& leaf : m_.leaves()) {
+      const TensorType mine = eager::updated_type(m_.recipe(), eager::updated_part(*leaf));
+      if (leaf->updated && leaf->reached) leaf->gradient = m_.host(mine.dtype, mine.shape);
+    }
+    return;
+  }
   const Value part = std::exchange(part_, {});
   if (!part.defined()) return;
   m_.become_gradient(part);

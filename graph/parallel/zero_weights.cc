@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/eager/update.h"
 #include "graph/parallel/zero.h"
 
 namespace plimsoll::parallel {
@@ -60,7 +61,16 @@ ZeroWeights::ZeroWeights(eager::Machine& m, const std::vector<Unit>& units, cons
   bucket_ = m_.resident(dtype, {Dim(kReduceBucket)}, Role::kTemporary);
   Dim mine = 0;
   for (const auto& leaf : m_.leaves()) mine += leaf->updated ? elements(*leaf->updated) : Dim(0);
-  part_ = m_.resident(dtype, {mine}, Role::kGradient);
+  if (!offload().states) {
+    part_ = m_.resident(dtype, {mine}, Role::kGradient);
+    return;
+  }
+  m_.keep_on_host(dtype, {mine}, Role::kGradient);
+  for (const auto& leaf : m_.leaves()) {
+    if (!leaf->updated) continue;
+    const TensorType updated = eager::updated_type(m_.recipe(), eager::updated_part(*leaf));
+    m_.keep_on_host(updated.dtype, updated.shape, Role::kGradient);
+  }
 }
 
 void ZeroWeights::add(const Unit& unit, std::span<const Value> values) {
@@ -84,20 +94,37 @@ void ZeroWeights::begin_gathering(std::vector<size_t> units) {
     bytes += group.bytes;
     live_ += group.count;
   }
-  const Group& first = groups_[units.front()];
-  const bool single = units.size() == 1 && first.weights.size() == 1;
+  gathering->units = std::move(units);
+  const int64_t ranks = m_.recipe().parallel.mesh.shards();
+  if (ranks == 1) return copy_whole(*gathering, bytes);
+  Value part;
+  if (offload().parameters) {
+    part = m_.allocate_in(Stream::kGather, DType::kInt8, {part_of(bytes, ranks)});
+    gathering->arriving.push_back(m_.copy_from_host(part.bytes()));
+  }
+  const Group& first = groups_[gathering->units.front()];
+  const bool single = gathering->units.size() == 1 && first.weights.size() == 1;
   if (single) {
     m_.bind(first.weights.front(), bytes, Stream::kGather);
   } else {
     gathering->buffer = m_.allocate_in(Stream::kGather, DType::kInt8, {bytes});
   }
   const Value& whole = single ? first.weights.front() : gathering->buffer;
-  gathering->units = std::move(units);
-  gathering->collective = m_.issue({.kind = CollectiveKind::kAllGather,
-                                    .axis = Axis::kShard,
-                                    .bytes = bytes,
-                                    .buffer = whole.storage()->id(),
-                                    .joined = true});
+  gathering->arriving.push_back(m_.issue({.kind = CollectiveKind::kAllGather,
+                                          .axis = Axis::kShard,
+                                          .bytes = bytes,
+                                          .buffer = whole.storage()->id(),
+                                          .joined = true}));
+}
+
+// One rank uses what the host has as it is copied, or what is kept (NoGatherHandle).
+void ZeroWeights::copy_whole(Gathering& gathering, const Dim& bytes) {
+  const bool comes = offload().parameters;
+  for (const size_t unit : gathering.units) {
+    for (const Value& weight : groups_[unit].weights)
+      m_.bind(weight, comes ? weight.bytes() : Dim(0));
+  }
+  if (comes) gathering.arriving.push_back(m_.copy_from_host(bytes));
 }
 
 // All that came together are copied out of the array, in the gathering stream
@@ -105,7 +132,7 @@ void ZeroWeights::begin_gathering(std::vector<size_t> units) {
 void ZeroWeights::end_gathering(Group& group) {
   if (!group.gathering) return;
   const std::shared_ptr<Gathering> gathering = group.gathering;
-  m_.await(gathering->collective);
+  for (const uint32_t one : gathering->arriving) m_.await(one);
   for (const size_t unit : gathering->units) {
     Group& one = groups_[unit];
     one.gathering = nullptr;
@@ -192,6 +219,7 @@ void ZeroWeights::gradient_ready(GradNode& leaf) {
   const Dim& count = leaf.gradient.count();
   if (!m_.decider().less(filled_ + count, Dim(kReduceBucket + 1))) reduce();
   filled_ += count;
+  in_bucket_.push_back(&leaf);
   const Value read[] = {leaf.gradient};
   m_.launch_over(KernelClass::kCopy, "copy", 0, read, window_on_bucket(count));
   leaf.gradient = {};
@@ -210,19 +238,39 @@ void ZeroWeights::reduce() {
                      .buffer = sent.storage()->id(),
                      .joined = true}));
   filled_ = 0;
+  const std::vector<GradNode*> summed = std::exchange(in_bucket_, {});
+  if (!offload().states) return;
+  for (const GradNode* const leaf : summed) send_to_host(*leaf);
+}
+
+void ZeroWeights::send_to_host(const GradNode& leaf) {
+  const Shape mine = eager::updated_part(leaf).shape;
+  const DType wide = eager::updated_type(m_.recipe(), eager::updated_part(leaf)).dtype;
+  const Value sum = m_.allocate_in(Stream::kReduce, bucket_.dtype(), mine);
+  leaving_.push_back(m_.copy_to_host(sum.bytes()));
+  leaving_.push_back(m_.copy_from_host(sum.bytes()));
+  if (!last_) return;
+  const Value cast = m_.allocate_in(Stream::kReduce, wide, mine);
+  m_.launch_over(KernelClass::kCopy, "cast", 0, {}, cast);
+  leaving_.push_back(m_.copy_to_host(cast.bytes()));
 }
 
 void ZeroWeights::end_backward() {
   UnitObserver::end_backward();
   reduce();
+  for (const uint32_t one : std::exchange(leaving_, {})) m_.await(one);
   for (Group& group : groups_) {
     end_gathering(group);
     unbind(group);
   }
   next_ = ahead_ = 0;
   for (const auto& leaf : m_.leaves()) {
-    if (last_ && leaf->updated && leaf->reached)
-      leaf->gradient = m_.view_of(part_, eager::contiguous_layout(part_.dtype(), *leaf->updated));
+    if (!last_ || !leaf->updated || !leaf->reached) continue;
+    const TensorType mine = eager::updated_type(m_.recipe(), eager::updated_part(*leaf));
+    leaf->gradient =
+        offload().states
+            ? m_.host(mine.dtype, mine.shape)
+            : m_.view_of(part_, eager::contiguous_layout(part_.dtype(), *leaf->updated));
   }
 }
 

@@ -4,6 +4,11 @@
 // small ones are always whole. Each time some are there the next ones are asked for, in the order
 // of the step before, until so many are live (fetch_sub_module()). A bucket of a fixed size and
 // this device's part of all gradients are there for good.
+//
+// offload_optimizer: that part is in the host's memory, as are master weights and their gradients.
+// What is summed goes there, comes back and goes once more in the type of the masters
+// (stage3.py, 0.18, partition_grads()). offload_param: parts of weights are there, and come for
+// each gathering; one rank alone uses what it copies (NoGatherHandle).
 #pragma once
 
 #include <memory>
@@ -41,8 +46,8 @@ class ZeroWeights : public UnitObserver {
   // Units whose weights are on their way together.
   struct Gathering {
     std::vector<size_t> units{};
-    uint32_t collective = 0;
-    eager::Value buffer{};  // undefined where a weight's own memory is
+    std::vector<uint32_t> arriving{};  // copies from the host, and what gathers
+    eager::Value buffer{};             // undefined where a weight's own memory is
   };
   struct Group {
     std::vector<eager::Value> weights{};
@@ -58,6 +63,9 @@ class ZeroWeights : public UnitObserver {
   void gather_ahead();
   bool is_needed_soon(size_t unit) const;
   void unbind(Group& group);
+  void copy_whole(Gathering& gathering, const Dim& bytes);
+  void send_to_host(const eager::GradNode& leaf);
+  const Offload& offload() const { return m_.recipe().parallel.offload; }
   eager::Value window_on_bucket(const Dim& count) const;
   void reduce();
 
@@ -65,10 +73,12 @@ class ZeroWeights : public UnitObserver {
   const ZeroFetch& fetch_;
   std::vector<Group> groups_;  // by unit
   std::vector<size_t> trace_;
-  size_t next_ = 0, ahead_ = 0;  // in the trace: what is come to, what is asked for
-  Dim live_ = 0;                 // elements that are gathered, or on their way
-  eager::Value bucket_, part_;   // of gradients
-  Dim filled_ = 0;               // of the bucket, elements
+  size_t next_ = 0, ahead_ = 0;              // in the trace: what is come to, what is asked for
+  Dim live_ = 0;                             // elements that are gathered, or on their way
+  eager::Value bucket_, part_;               // of gradients
+  std::vector<eager::GradNode*> in_bucket_;  // whose gradients the bucket has
+  std::vector<uint32_t> leaving_;            // gradients on their way to the host
+  Dim filled_ = 0;                           // of the bucket, elements
   bool last_ = false;
 };
 

@@ -221,7 +221,9 @@ class Expander {
     if (!keeps_gradients()) return;
     for (const auto& leaf : machine_.leaves()) {
       const auto [type, shape] = eager::gradient_type(machine_, *leaf);
-      leaf->gradient = machine_.resident(type, shape, Role::kGradient);
+      leaf->gradient = recipe_.parallel.offload.states && recipe_.parallel.is_sharded()
+                           ? machine_.keep_on_host(type, shape, Role::kGradient)
+                           : machine_.resident(type, shape, Role::kGradient);
     }
   }
 
@@ -237,7 +239,7 @@ class Expander {
     if (machine_.policy().gradients_in_place) return;
     machine_.enter(Phase::kUpdate, kNoNode);
     for (const auto& leaf : machine_.leaves()) {
-      if (leaf->reached && leaf->gradient.defined())
+      if (leaf->reached && leaf->gradient.defined() && leaf->gradient.on_device())
         machine_.launch_rows(KernelClass::kCopy, "fill", 0, {}, {&leaf->gradient});
     }
   }

@@ -120,9 +120,10 @@ Value Forward::weight(TensorId id, const parallel::Placements& placements) {
   const auto kept = placements.kept.find(id);
   if (kept != placements.kept.end() && parallel::is_gathered(t, plan)) {
     // Parts of one array are its strategy's.
+    const DType dtype = eager::kept_type(machine_.recipe(), t.dtype);
     if (plan.sharded_by != ShardedBy::kFsdp1)
-      machine_.resident(eager::kept_type(machine_.recipe(), t.dtype), kept->second,
-                        Role::kParameter);
+      plan.offload.parameters ? machine_.keep_on_host(dtype, kept->second, Role::kParameter)
+                              : machine_.resident(dtype, kept->second, Role::kParameter);
     return machine_.unbound(t.dtype, shape);
   }
   return machine_.resident(t.dtype, shape, Role::kParameter);
@@ -344,9 +345,14 @@ Forward::Inputs Forward::inputs_of(const parallel::Unit& block) const {
 // A checkpointed block keeps what it reads, and runs again from there.
 void Forward::run_block(const parallel::Unit& block) {
   Inputs inputs = inputs_of(block);
+  // What is on the device comes first, and is where the region has it when the block runs again.
+  std::stable_partition(inputs.begin(), inputs.end(),
+                        [](const auto& input) { return input.second.on_device(); });
   std::vector<Value> kept;
-  for (const auto& [in, value] : inputs) {
-    if (value.on_device()) kept.push_back(value);
+  for (auto& [in, value] : inputs) {
+    if (!value.on_device()) break;
+    kept.push_back(value);
+    value = value.with_storage(nullptr);
   }
   machine_.enter(Phase::kForward, block.first);
   machine_.begin_region(
@@ -363,9 +369,11 @@ void Forward::run_block(const parallel::Unit& block) {
 void Forward::recompute(const parallel::Unit& block, const Inputs& inputs,
                         const eager::Region& region) {
   Inputs before;
-  for (const auto& [in, value] : inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [in, value] = inputs[i];
     before.emplace_back(in, std::move(values_[in]));
-    values_[in] = value;
+    const bool on_device = i < region.on_device;
+    values_[in] = on_device ? value.with_storage(region.inputs->saved(i).storage()) : value;
   }
   for (NodeId id = block.first; id < block.last; ++id) {
     for (const TensorId out : graph_.nodes[id].outputs) {

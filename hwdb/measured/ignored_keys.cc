@@ -34,7 +34,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
      "null contiguous contiguous_format torch.contiguous_format"},
     {"cameras", "images per sample", true, "1"},
     // How it is spread over GPUs and memories.
-    {"offload", "what is kept in the host's memory meanwhile", true, "null {} false none"},
     {"cpu_offload", "what is kept in the host's memory meanwhile", true, "null none false"},
     {"offload_optimizer", "states are kept in the host's memory", true, "null none false"},
     {"offload_optimizer_device", "states are kept in the host's memory", true, "null none"},

@@ -111,6 +111,7 @@ const MeasuredKey kKeys[] = {
     {"fsdp_version", &R::fsdp_version},
     {"schedule", &R::schedule},
     {"no_sync", &R::no_sync},
+    {"offload", &R::offload},
     {"sequence_parallel", &R::sequence_parallel},
     {"node_link", &R::node_link},
     {"linear_widths", &R::linear_widths},
@@ -293,13 +294,32 @@ const MeasuredKey* find_measured_key(std::string_view name) {
   return found == std::end(kKeys) ? nullptr : found;
 }
 
+namespace {
+
+// Keys that say several things at once, as an object.
+bool is_composed(std::string_view key) {
+  return key == "finetune" || key == "parallel" || key == "offload";
+}
+
+// Of {"parameters": true, "activations": false} the names that are true: "parameters".
+std::string flags_of(const JsonValue::Members& members) {
+  std::string text;
+  for (const JsonMember& member : members) {
+    if (member.value.boolean() != true) continue;
+    text += (text.empty() ? "" : ",") + member.key;
+  }
+  return text;
+}
+
+}  // namespace
+
 void decode_run(JsonObject& record, MeasuredRun& run) {
   run.line = record.value().line;
   const JsonValue::Members* members = record.value().members();
   if (!members) return;
   // By what is there: a record has some twenty of the keys.
   for (const JsonMember& member : *members) {
-    if (member.value.members() && (member.key == "finetune" || member.key == "parallel")) continue;
+    if (member.value.members() && is_composed(member.key)) continue;
     if (const MeasuredKey* key = find_measured_key(member.key)) {
       std::visit(Take{record, run, key->name}, key->member);
     } else if (!is_loose_key(member.key) || (member.key == "nodes" && !member.value.integer())) {
@@ -311,6 +331,8 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
     take_finetune(*made, run);
   if (const JsonValue* axes = record.value().find("parallel"); axes && axes->members())
     take_parallel(*axes, run);
+  if (const JsonValue* host = record.value().find("offload"); host && host->members())
+    run.offload = flags_of(*host->members());
 }
 
 std::optional<JsonValue> value_of(const MeasuredRun& run, std::string_view key) {

@@ -21,7 +21,7 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
                                    std::pair("--load-in-4bit", "--quantize nf4"),
                                    std::pair("--kv-cache", "--mode serve"),
                                    std::pair("--context-length", "--mode serve"),
-                                   std::pair("--offload", "--checkpoint"),
+                                   std::pair("--cpu-offload", "--offload states"),
                                    std::pair("-b", "--batch N"),
                                    std::pair("--bs", "--batch N"),
                                    std::pair("--batch-size", "--batch N"),

@@ -5,10 +5,12 @@
     python sharded_plans.py checkpoint ../golden/sharded/checkpoint.json
     python sharded_plans.py autocast ../golden/sharded/autocast.json
     python sharded_plans.py lora ../golden/sharded/lora.json
+    python sharded_plans.py offload ../golden/sharded/offload.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
 torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward. autocast: FSDP's
-mixed precision under autocast. lora: peft's adapters beside frozen weights of the same units.
+mixed precision under autocast. offload: CPUOffloadPolicy, by which weights, gradients and states are the host's. lora: peft's adapters beside frozen
+weights of the same units.
 """
 import pretended_gpu
 
@@ -19,11 +21,12 @@ import itertools  # noqa: E402  (torch must come after the shim)
 
 import torch  # noqa: E402
 from peft import LoraConfig, inject_adapter_in_model  # noqa: E402
-from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, main  # noqa: E402
+from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, kind_of, main  # noqa: E402
 from torch import nn  # noqa: E402
 from torch._subclasses.fake_tensor import unset_fake_temporarily  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
-from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy, fully_shard  # noqa: E402
+from torch.distributed.fsdp import (CPUOffloadPolicy, FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy,  # noqa: E402
+                                    fully_shard)
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper  # noqa: E402
 
@@ -136,7 +139,30 @@ class Adapters(Fsdp2):
         return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
 
 
+class Offloaded(Sharding):
+    """Weights, gradients and states in the host's memory, which a trace of the card does not see. FSDP1 gives an array another device's
+    data, which fake tensors do not follow: it is not among them."""
+
+    @staticmethod
+    def cases(name):
+        made = {"version": 2, "ranks": 4, "offload": "parameters", "keeps_gathered": False, "optimizer": "adam"}
+        for precision in ("fp32", "bf16", "mixed-bf16"):
+            yield made | {"precision": precision}
+        for precision in ("fp32", "mixed-bf16"):
+            yield made | {"ranks": 1, "precision": precision}
+        yield made | {"keeps_gathered": True, "precision": "mixed-bf16"}
+        yield made | {"accumulate": 2, "precision": "mixed-bf16"}
+
+    def shard(self, model, mesh, case):
+        kind = kind_of(case)
+        policy = MixedPrecisionPolicy(param_dtype=kind, reduce_dtype=torch.float32) if kind else MixedPrecisionPolicy()
+        for block in model.h:
+            fully_shard(block, mesh=mesh, mp_policy=policy, offload_policy=CPUOffloadPolicy(), reshard_after_forward=not case["keeps_gathered"])
+        return fully_shard(model, mesh=mesh, mp_policy=policy, offload_policy=CPUOffloadPolicy())
+
+
 if __name__ == "__main__":
+    torch.Tensor.pin_memory = lambda tensor, *_: tensor   # a question about the host
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters})
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "offload": Offloaded})

@@ -45,9 +45,8 @@ constexpr OtherWords kRows[] = {
      kSplit},
     {{"--hsdp", "--hybrid-shard", "--dp-replicate", "--data-parallel-replicate-degree"}, kHybrid},
     {{"--ddp", "--dp", "--data-parallel", "--data-parallel-size"}, kReplicas},
-    {{"--offload", "--cpu-offload", "--offload-optimizer", "--offload-params"},
-     "what is kept in the host's memory meanwhile is not modelled; --checkpoint blocks saves "
-     "feature maps, --optimizer sgd states"},
+    {{"--cpu-offload", "--offload-optimizer", "--offload-params", "--activation-offloading"},
+     "--offload states, parameters or activations"},
     {{"--lora", "--lora-r", "--qlora", "--peft", "--adapter", "--dora", "--use-lora",
       "--finetuning-type"},
      kAdapters},

@@ -104,12 +104,18 @@ std::string breakdown(const Estimate& e, const Page& page) {
   return text;
 }
 
-// Only where it was asked for: the framework's own part says little.
+// The process only where it was asked for: the framework's own part says little.
 std::string host(const Estimate& e) {
   const MemoryEstimate& m = e.memory;
-  if (!m.host_asked || m.host_bytes == 0 || e.on_host) return "";
-  return fmt::format("\nHost memory: {}, range {} - {}\n", human_bytes(m.host_bytes),
-                     human_bytes(m.host_range.low), human_bytes(m.host_range.high));
+  if (e.on_host) return "";
+  std::string text;
+  if (m.offloaded_bytes > 0)
+    text += fmt::format("\nOffloaded to host memory: {} for each GPU\n",
+                        human_bytes(m.offloaded_bytes));
+  if (m.host_asked && m.host_bytes > 0)
+    text += fmt::format("\nHost memory: {}, range {} - {}\n", human_bytes(m.host_bytes),
+                        human_bytes(m.host_range.low), human_bytes(m.host_range.high));
+  return text;
 }
 
 std::string timing(const Estimate& e, const Page& page) {
@@ -123,6 +129,7 @@ std::string timing(const Estimate& e, const Page& page) {
   part("update", t.update_ns);
   part("input copy", t.input_copy_ns);
   part("communication", t.communication_ns);
+  part("waiting for the host", t.offload_ns);
   part("waiting for other stages", t.bubble_ns);
   step += fmt::format("; {} launches, GPU busy {:.0f} %{}", t.launches, 100 * t.gpu_busy,
                       t.input_bound  ? ", limited by the input"

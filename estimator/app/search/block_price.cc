@@ -105,6 +105,8 @@ BlockPrice NetworkPrice::stage(int64_t stage, int64_t stages) const {
 BlockPrices::BlockPrices(const Request& request, const Hwdb& hwdb, int64_t blocks)
     : request_(request), hwdb_(hwdb), blocks_(blocks < kFewestToCut ? 1 : blocks) {
   request_.trace = request_.detail = request_.minimum = false;
+  // A rank that shares with nobody has what the host would have of a plan (plan_outline.h).
+  request_.parallel.offload = {.activations = request.parallel.offload.activations};
 }
 
 namespace {

@@ -36,6 +36,21 @@ ChangeKind checkpoints(const Request& request) {
            [](Request& r) { r.recipe.checkpoint = "blocks"; }}};
 }
 
+// What one GPU can have in its host's memory: states of what it trains, and feature maps.
+ChangeKind offloads(const Request& request) {
+  const ParallelRequest& shared = request.parallel;
+  const bool one = request.gpu_count == 1 && !shared.shards() && shared.offload == Offload{};
+  if (!one || request.recipe.mode != Mode::kTrain) return {};
+  const auto change = [](std::string_view what, std::string_view effect, Offload offload) {
+    return Change{setting("offload", what), std::string(effect),
+                  [offload](Request& r) { r.parallel.offload = offload; }};
+  };
+  return {change("activations", "copies them to the host", {.activations = true}),
+          change("states", "the host updates weights", {.states = true}),
+          change("states,activations", "the host updates weights",
+                 {.states = true, .activations = true})};
+}
+
 ChangeKind adapters(const Request& request, bool of_family) {
   const bool full = request.recipe.finetune.kind == FinetuneKind::kFull;
   if (!of_family || request.recipe.mode != Mode::kTrain || !full) return {};
@@ -51,7 +66,7 @@ std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hw
                                           const Estimate& today) {
   const bool of_family = !today.input.family.empty();
   std::vector<ChangeKind> kinds = {adapters(request, of_family), precisions(request, hwdb, today),
-                                   checkpoints(request), optimizers(request)};
+                                   checkpoints(request), optimizers(request), offloads(request)};
   std::erase_if(kinds, [](const ChangeKind& kind) { return kind.empty(); });
   return kinds;
 }

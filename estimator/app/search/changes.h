@@ -26,7 +26,7 @@ using ChangeKind = std::vector<Change>;
 
 // The kinds that can be combined, each only where the request does not have it: of a model of a
 // family adapters alone; autocast, where weights have 32 bits; recomputed blocks, an optimizer with
-// smaller states. `today`: the request's estimate.
+// smaller states; on one GPU what the host's memory takes. `today`: the request's estimate.
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
                                           const Estimate& today);
 

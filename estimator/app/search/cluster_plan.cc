@@ -59,6 +59,7 @@ class PlanList {
         for (const int64_t stages : stages_with(ranks)) {
           if (space_.gpus % (ranks * stages) != 0) continue;
           ClusterPlan plan;
+          plan.offload = request_.parallel.offload;
           plan.block.tensor = tensor;
           plan.block.context = context;
           plan.stages = stages;
@@ -96,6 +97,11 @@ class PlanList {
   int64_t group_of(const Sharding& sharding, const ClusterPlan& plan) const {
     const ParallelRequest& shared = request_.parallel;
     const bool shards = sharding.what != Sharded::kNothing;
+    const Offload& offload = shared.offload;
+    const bool weights = sharding.what == Sharded::kWeights;
+    if (sharding.fsdp ? offload.keeps() && !offload.parameters : offload.parameters && !weights)
+      return 0;
+    if (!shards && offload.keeps() && space_.gpus > 1) return 0;
     if (!shards) return shared.shards() ? 0 : 1;
     const int64_t replicas = plan.whole_replicas(), experts = plan.block.experts;
     if (!space_.may_shard || replicas * plan.block.context * experts == 1) return 0;

@@ -26,11 +26,29 @@ int64_t shared(int64_t bytes, const ClusterPlan& plan, const BlockPrice& stage, 
   return experts / plan.sharers_of_experts() + (bytes - experts) / plan.sharers();
 }
 
+// What the host has of states and gradients: those that a library of sharding keeps in parts.
+bool updates_on_host(const ClusterPlan& plan) {
+  return plan.offload.states || (plan.sharding.fsdp && plan.offload.parameters);
+}
+
 // Of one stage.
 int64_t kept_of(const ClusterPlan& plan, const BlockPrice& stage) {
-  return shared(stage.weights, plan, stage, Sharded::kWeights) +
-         shared(stage.gradients, plan, stage, Sharded::kGradients) +
-         shared(stage.states, plan, stage, Sharded::kStates);
+  const bool host = updates_on_host(plan);
+  const bool whole = plan.sharding.what < Sharded::kGradients;
+  return (plan.offload.parameters ? 0 : shared(stage.weights, plan, stage, Sharded::kWeights)) +
+         (host && !whole ? 0 : shared(stage.gradients, plan, stage, Sharded::kGradients)) +
+         (host ? 0 : shared(stage.states, plan, stage, Sharded::kStates));
+}
+
+// Seconds that an update takes longer where the host does it: its memory is read and written for
+// weights, gradients and states, which the link brings or takes once.
+double on_host(const ClusterPlan& plan, const BlockPrice& stage, const ExchangeByAxis& axes) {
+  if (!updates_on_host(plan)) return 0;
+  const ExchangeRates& rates = axes[kHostGroup].rates;
+  const int64_t weights = shared(stage.weights, plan, stage, Sharded::kStates);
+  const int64_t states = shared(stage.states, plan, stage, Sharded::kStates);
+  return static_cast<double>(3 * weights + 2 * states) / rates.host_memory +
+         static_cast<double>(weights) / rates.copy;
 }
 
 // What is whole for a moment of what is sharded: a block that is used and the next one, or all.
@@ -50,7 +68,8 @@ int64_t bytes_of(const ClusterPlan& plan, const NetworkPrice& price, int64_t at)
   const int64_t kept = kept_of(plan, stage);
   const auto saved = static_cast<int64_t>(plan.in_flight(at) * static_cast<double>(stage.saved));
   const int64_t in_pass = saved + stage.in_pass;
-  const int64_t in_update = shared(stage.in_update, plan, stage, Sharded::kStates);
+  const int64_t in_update =
+      updates_on_host(plan) ? 0 : shared(stage.in_update, plan, stage, Sharded::kStates);
   return price.context_bytes + kept + std::max(in_pass + gathered(plan, price, stage), in_update);
 }
 
@@ -120,7 +139,8 @@ PlanOutline outline_of(const ClusterPlan& plan, const NetworkPrice& price,
     const auto parts =
         static_cast<double>(plan.sharding.what == Sharded::kNothing ? 1 : plan.sharers());
     outline.seconds = std::max(outline.seconds, plan.turns() * (stage.pass + waits.each_pass) +
-                                                    stage.update / parts + waits.update);
+                                                    stage.update / parts + waits.update +
+                                                    on_host(plan, stage, axes));
   }
   return outline;
 }

@@ -16,7 +16,6 @@ constexpr TrainerWord kAccelerateTypes[] = {{"fsdp", "all"}};
 constexpr TrainerWord kAcceleratePrecisions[] = {
     {"no", ""}, {"bf16", "amp-bf16"}, {"fp16", "amp-fp16"}, {"fp8", "mixed-fp8"}};
 constexpr TrainerWord kAccelerateBackends[] = {{"no", ""}, {"eager", ""}};
-constexpr TrainerWord kAccelerateHost[] = {{"cpu", ""}, {"nvme", ""}};
 constexpr TrainerWord kAccelerateOne[] = {{"1", ""}};
 
 constexpr TrainerKey kAccelerateKeys[] = {
@@ -29,8 +28,10 @@ constexpr TrainerKey kAccelerateKeys[] = {
     {"deepspeed_config.zero_stage", "zero", kUnlessZero, Use::kSets, Others::kAsWritten},
     {"deepspeed_config.gradient_accumulation_steps", "accumulate"},
     {"deepspeed_config.gradient_clipping", "clip-grad-norm"},
-    {"deepspeed_config.offload_optimizer_device", kOffloaded, kAccelerateHost, Use::kUnmodelled},
-    {"deepspeed_config.offload_param_device", kOffloaded, kAccelerateHost, Use::kUnmodelled},
+    {"deepspeed_config.offload_optimizer_device", "offload", kHostStates, Use::kJoins},
+    {"deepspeed_config.offload_optimizer_device", kToDisk, kOnDisk, Use::kUnmodelled},
+    {"deepspeed_config.offload_param_device", "offload", kHostWeights, Use::kJoins},
+    {"deepspeed_config.offload_param_device", kToDisk, kOnDisk, Use::kUnmodelled},
     {"deepspeed_config.deepspeed_config_file", "", {}, Use::kDeepSpeed},
     {"parallelism_config.parallelism_config_tp_size", "tp"},
     {"parallelism_config.parallelism_config_cp_size", "cp"},

@@ -23,7 +23,7 @@ constexpr TrainerWord kAxolotlCheckpoints[] = {
     {"true", "blocks"},         {"unsloth", "blocks"},     {"offload", "blocks"},
     {"offload_disk", "blocks"}, {"offload_cpu", "blocks"}, {"false", "none"}};
 constexpr TrainerWord kAxolotlOffloadedCheckpoints[] = {
-    {"unsloth", ""}, {"offload", ""}, {"offload_disk", ""}, {"offload_cpu", ""}};
+    {"unsloth", "activations"}, {"offload", "activations"}, {"offload_cpu", "activations"}};
 constexpr TrainerWord kAxolotlFlash[] = {{"true", "flash"}, {"false", ""}};
 constexpr TrainerWord kAxolotlSdpa[] = {{"true", "sdpa"}, {"false", ""}};
 constexpr TrainerWord kAxolotlEager[] = {{"true", "eager"}, {"false", ""}};
@@ -62,9 +62,11 @@ constexpr TrainerKey kAxolotlKeys[] = {
     {"weight_decay", "weight-decay"},
     {"max_grad_norm", "clip-grad-norm"},
     {"gradient_checkpointing", "checkpoint", kAxolotlCheckpoints},
-    {"gradient_checkpointing", kOffloadedActivations, kAxolotlOffloadedCheckpoints,
-     Use::kUnmodelled},
-    {"activation_offloading", kOffloadedActivations, {}, Use::kUnmodelled},
+    {"gradient_checkpointing", "offload", kAxolotlOffloadedCheckpoints, Use::kJoins,
+     Others::kSilent},
+    {"gradient_checkpointing", kToDisk, kOnDisk, Use::kUnmodelled},
+    {"activation_offloading", "offload", kOffloadsActivations, Use::kJoins},
+    {"activation_offloading", kToDisk, kOnDisk, Use::kUnmodelled},
     {"torch_compile", "compile", kAxolotlCompiles},
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},
     {"attn_implementation", "attention", kImplementations},
@@ -80,7 +82,7 @@ constexpr TrainerKey kAxolotlKeys[] = {
     {"dp_shard_size", "fsdp", kAxolotlOne, Use::kSets, Others::kAsWritten},
     {"fsdp", "fsdp", kShards, Use::kElse},
     {"fsdp", "zero", kKeepsWeights, Use::kElse, Others::kSilent},
-    {"fsdp", kOffloaded, kOffload, Use::kUnmodelled},
+    {"fsdp", "offload", kOffload, Use::kJoins, Others::kSilent},
     {"fsdp_version", "fsdp-version"},
     {"deepspeed", "", {}, Use::kDeepSpeed},
 };

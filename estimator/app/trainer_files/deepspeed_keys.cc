@@ -17,16 +17,18 @@ constexpr TrainerWord kDeepSpeedFp16[] = {{"true", "mixed-fp16"}, {"false", ""},
 constexpr TrainerWord kDeepSpeedTypes[] = {{"adam", "adamw-fused"}, {"adamw", "adamw-fused"},
                                            {"lion", "lion"},        {"lamb", "lamb"},
                                            {"sgd", "sgd"},          {"muon", "muon"}};
-constexpr TrainerWord kDeepSpeedHost[] = {{"cpu", ""}, {"nvme", ""}};
+constexpr TrainerWord kDeepSpeedHost[] = {{"true", "states"}, {"false", ""}};
 
 constexpr TrainerKey kDeepSpeedKeys[] = {
     {"train_micro_batch_size_per_gpu", "batch", kUnlessAuto, Use::kSets, Others::kAsWritten},
     {"gradient_accumulation_steps", "accumulate", kUnlessAuto, Use::kSets, Others::kAsWritten},
     {"gradient_clipping", "clip-grad-norm", kUnlessAuto, Use::kSets, Others::kAsWritten},
     {"zero_optimization.stage", "zero", kDeepSpeedStages, Use::kSets, Others::kAsWritten},
-    {"zero_optimization.offload_optimizer.device", kOffloaded, kDeepSpeedHost, Use::kUnmodelled},
-    {"zero_optimization.offload_param.device", kOffloaded, kDeepSpeedHost, Use::kUnmodelled},
-    {"zero_optimization.cpu_offload", kOffloaded, {}, Use::kUnmodelled},
+    {"zero_optimization.offload_optimizer.device", "offload", kHostStates, Use::kJoins},
+    {"zero_optimization.offload_optimizer.device", kToDisk, kOnDisk, Use::kUnmodelled},
+    {"zero_optimization.offload_param.device", "offload", kHostWeights, Use::kJoins},
+    {"zero_optimization.offload_param.device", kToDisk, kOnDisk, Use::kUnmodelled},
+    {"zero_optimization.cpu_offload", "offload", kDeepSpeedHost, Use::kJoins},
     {"zero_optimization.zero_hpz_partition_size",
      "a second copy of weights in each machine",
      {},

@@ -33,7 +33,7 @@ constexpr TrainerKey kHfKeys[] = {
     {"weight_decay", "weight-decay"},
     {"max_grad_norm", "clip-grad-norm"},
     {"gradient_checkpointing", "checkpoint", kBlocksWords},
-    {"activation_offloading", kOffloadedActivations, {}, Use::kUnmodelled},
+    {"activation_offloading", "offload", kOffloadsActivations, Use::kJoins},
     {"torch_compile", "compile"},
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},
     {"use_liger_kernel", "loss-form", kFusedLinearWords},
@@ -59,7 +59,7 @@ constexpr TrainerKey kHfKeys[] = {
     {"fsdp", "fsdp", kShards},
     {"fsdp", "zero", kKeepsWeights, Use::kElse, Others::kSilent},
     {"fsdp", kCopies, kShardsInMachines, Use::kUnmodelled},
-    {"fsdp", kOffloaded, kOffload, Use::kUnmodelled},
+    {"fsdp", "offload", kOffload, Use::kJoins, Others::kSilent},
     {"deepspeed", "", {}, Use::kDeepSpeed},
 };
 

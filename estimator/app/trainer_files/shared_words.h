@@ -61,10 +61,13 @@ inline constexpr TrainerWord kPagedOptimizers[] = {{"paged_adamw_8bit", ""},
 inline constexpr std::string_view kPaged =
     "optimizer states that move to the host's memory when the GPU's is full; they are counted on "
     "the GPU";
-inline constexpr std::string_view kOffloaded =
-    "weights or states in the host's memory; they are counted on the GPU";
-inline constexpr std::string_view kOffloadedActivations =
-    "feature maps in the host's memory; they are counted on the GPU";
+inline constexpr TrainerWord kHostStates[] = {{"cpu", "states"}, {"none", ""}, {"nvme", ""}};
+inline constexpr TrainerWord kHostWeights[] = {{"cpu", "parameters"}, {"none", ""}, {"nvme", ""}};
+inline constexpr TrainerWord kOnDisk[] = {{"nvme", ""}, {"disk", ""}, {"offload_disk", ""}};
+inline constexpr std::string_view kToDisk = "a disk; what it has is counted on the GPU";
+inline constexpr TrainerWord kOffloadsWeights[] = {{"true", "parameters"}, {"false", ""}};
+inline constexpr TrainerWord kOffloadsActivations[] = {
+    {"true", "activations"}, {"legacy", "activations"}, {"disk", ""}, {"false", ""}};
 
 // FSDP in the words of accelerate (utils/dataclasses.py, FullyShardedDataParallelPlugin; its config
 // writes each with "fsdp_" in front) and transformers (training_args.py, fsdp_config).
@@ -84,7 +87,7 @@ inline constexpr TrainerWord kKeepsWeights[] = {{"shard_grad_op", "2"},
                                                 {"5", "2"}};
 inline constexpr TrainerWord kShardsInMachines[] = {
     {"hybrid_shard", ""}, {"hybrid_shard_zero2", ""}, {"4", ""}, {"5", ""}};
-inline constexpr TrainerWord kOffload[] = {{"offload", ""}};
+inline constexpr TrainerWord kOffload[] = {{"offload", "parameters"}};
 inline constexpr std::string_view kCopies =
     "a copy of what is sharded in each machine; its number of GPUs is 'zero-group'";
 
@@ -96,8 +99,8 @@ inline constexpr TrainerKey kFsdpKeys[] = {
      TrainerKey::Others::kSilent},
     {"fsdp_config.sharding_strategy", kCopies, kShardsInMachines, TrainerKey::Use::kUnmodelled},
     {"fsdp_config.reshard_after_forward", kCopies, kShardsInMachines, TrainerKey::Use::kUnmodelled},
-    {"fsdp_config.offload_params", kOffloaded, {}, TrainerKey::Use::kUnmodelled},
-    {"fsdp_config.cpu_offload", kOffloaded, {}, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.offload_params", "offload", kOffloadsWeights, TrainerKey::Use::kJoins},
+    {"fsdp_config.cpu_offload", "offload", kOffloadsWeights, TrainerKey::Use::kJoins},
     {"fsdp_config.activation_checkpointing", "checkpoint", kBlocksWords, TrainerKey::Use::kElse},
 };
 

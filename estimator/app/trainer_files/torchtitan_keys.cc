@@ -58,7 +58,7 @@ constexpr TrainerKey kTitanKeys[] = {
     {"training.dtype", "precision", kTitanStored},
     {"training.mixed_precision_param", "", {}, Use::kComposed},
     {"training.mixed_precision_reduce", "", {}, Use::kComposed},
-    {"training.enable_cpu_offload", kOffloaded, {}, Use::kUnmodelled},
+    {"training.enable_cpu_offload", "offload", kOffloadsWeights, Use::kJoins},
     {"training.compile", "compile"},
     {"compile.enable", "compile"},
     {"compile.components", "", {}, Use::kComposed},

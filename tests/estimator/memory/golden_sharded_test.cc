@@ -1,6 +1,7 @@
 // One rank of sharded steps, against what PyTorch's own FSDP2, FSDP1, DTensor and ring attention
-// allocate on fake tensors (tests/oracles/sharded_models.py, sharded_plans.py, sharded_experts.py):
-// bytes that stay and the highest number alive, to the byte.
+// allocate on fake tensors (tests/oracles/sharded_models.py, sharded_plans.py, sharded_experts.py),
+// and what TRL copies to the host (activation_offload.py): bytes that stay and the highest number
+// alive, to the byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -26,6 +27,10 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("fsdp", "1");  // over those that share sequences
     return;
   }
+  if (library == "activations") {
+    add("offload", one["offload"]);
+    return;
+  }
   if (library == "experts") {
     add("ep", ranks);
     add("fsdp", std::to_string(one["shards"].get<int>()));
@@ -43,6 +48,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("lora-rank", std::to_string(one["lora_rank"].get<int>()));
     add("lora-targets", "up,down");
   }
+  if (one.contains("offload")) add("offload", one["offload"]);
   if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
   add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
   if (one["keeps_gathered"]) add("zero", "2");
@@ -82,14 +88,17 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
   const bool hybrid = one.contains("version") && !one.contains("form");
   const std::string shards =
       one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
-  return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}", model, kind,
-                     hybrid ? std::to_string(one["version"].get<int>()) : "",
-                     one["ranks"].get<int>(), shards, one["precision"].get<std::string>(),
+  const std::string offload = one.contains("offload")
+                                  ? fmt::format(" {} offloaded", one["offload"].get<std::string>())
+                                  : "";
+  return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}{}", model, kind,
+                     hybrid ? std::to_string(one.value("version", 2)) : "", one["ranks"].get<int>(),
+                     shards, one["precision"].get<std::string>(),
                      one["optimizer"].get<std::string>(),
                      one.value("keeps_gathered", false) ? " gathered" : "",
                      one.value("sequence_parallel", false) ? " sequence" : "",
                      one.contains("accumulate") ? " accumulated" : "",
-                     one.value("no_sync", false) ? " no_sync" : "", form);
+                     one.value("no_sync", false) ? " no_sync" : "", form, offload);
 }
 
 // Their scores are of classes.
@@ -195,6 +204,20 @@ TEST_CASE("a rank of FSDP under autocast keeps and takes what PyTorch's does") {
   CHECK(compared.stays.count() == 8);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded autocast peak", compared.peak);
+}
+
+TEST_CASE("a rank of FSDP2 whose weights the host has keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("offload");
+  CHECK(compared.stays.count() == 28);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded offload peak", compared.peak);
+}
+
+TEST_CASE("a GPU whose feature maps go to the host keeps and takes what TRL's offloading does") {
+  const ShardedErrors compared = sharded_errors("activations");
+  CHECK(compared.stays.count() == 14);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("offloaded activations peak", compared.peak);
 }
 
 TEST_CASE(

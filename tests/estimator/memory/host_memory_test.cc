@@ -62,3 +62,22 @@ TEST_CASE("host memory: nothing is said where the framework's part is not known"
       host_memory(host_process(*Hwdb::open()->framework("cntk")), {.samples_in_memory = 5}).bytes ==
       0);
 }
+
+TEST_CASE("host memory: what a step has there, pinned blocks as powers of two") {
+  Step step;
+  BoundStep bound;
+  step.on_host = {{.bytes = 1000}, {.bytes = 1000, .pinned = true}};
+  bound.on_host_bytes = {1000, 1000};
+  CHECK(offloaded_bytes(step, bound) == 1000 + 1024);
+  // Two feature maps go, one comes back, a third goes.
+  const auto add = [&](CollectiveKind kind, int64_t bytes) {
+    step.events.push_back({Event::Kind::kIssue, Phase::kForward,
+                           static_cast<uint32_t>(step.collectives.size()), kNoNode});
+    step.collectives.push_back({.kind = kind, .bytes = bytes, .stays = true});
+    bound.collective_bytes.push_back(bytes);
+  };
+  for (int i = 0; i < 2; ++i) add(CollectiveKind::kToHost, 512);
+  add(CollectiveKind::kFromHost, 512);
+  add(CollectiveKind::kToHost, 256);
+  CHECK(offloaded_bytes(step, bound) == 2024 + 1024);
+}

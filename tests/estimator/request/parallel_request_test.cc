@@ -58,4 +58,27 @@ TEST_CASE("a plan that cannot be is refused with the nearest that can") {
   CHECK(plan_on(far, 4).error().front().code == "E120");
 }
 
+TEST_CASE("a plan: what libraries do not offload is refused, with what they do") {
+  const auto refusal = [](const ParallelRequest& request, int64_t gpus) {
+    const auto plan = plan_on(request, gpus);
+    return plan ? std::string() : plan.error().front().help;
+  };
+  ParallelRequest request;
+  request.offload.states = true;
+  CHECK(plan_on(request, 1)->offload.states);
+  CHECK_FALSE(plan_on(request, 1)->is_sharded());
+  CHECK(refusal(request, 4).find("zero=2") != std::string::npos);
+  request.fsdp = true;
+  CHECK(refusal(request, 4).find("offload=parameters") != std::string::npos);
+  request.offload.parameters = true;
+  CHECK(plan_on(request, 4)->offload.states);
+  CHECK(plan_on(request, 1)->is_sharded());
+  request.fsdp = false;
+  CHECK(refusal(request, 1).find("fsdp") != std::string::npos);
+  request.zero = 2;
+  CHECK(refusal(request, 4).find("zero=3") != std::string::npos);
+  request.zero = 3;
+  CHECK(plan_on(request, 4)->offload.parameters);
+}
+
 }  // namespace plimsoll

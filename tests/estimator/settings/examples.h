@@ -80,6 +80,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"reduce-dtype", {"bf16"}, "fsdp", "2"},
       {"fsdp-version", {"2", "1"}, "fsdp", "2"},
       {"no-sync", {""}, "fsdp", "2", "accumulate", "3"},
+      {"offload", {"states", "parameters", "activations"}, "zero", "3", "gpus", "2"},
       {"tp", {"2"}},
       {"sequence-parallel", {""}, "tp", "2"},
       {"split-loss", {"megatron"}, "tp", "2"},

@@ -91,7 +91,7 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
                                              {.collective = 0, .awaited = true},
                                              {.collective = 1, .awaited = true}};
   const auto waited = [&](std::vector<double> work) {
-    return exposed_exchange(ring, points, work, alike({.per_node = 2}, rates));
+    return exposed_exchange(ring, points, work, alike({.per_node = 2}, rates)).all();
   };
   CHECK(waited({}) == doctest::Approx(10));
   CHECK(waited({100, 0, 0, 0}) == doctest::Approx(10));  // done before there was anything to sum
@@ -102,7 +102,8 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
   // Of a pass that stands for three.
   const std::vector<ExchangePoint> again = {{.bytes = 500'000'000, .times = 3},
                                             {.awaited = true, .times = 3}};
-  CHECK(exposed_exchange(ring, again, {}, alike({.per_node = 2}, rates)) == doctest::Approx(15));
+  CHECK(exposed_exchange(ring, again, {}, alike({.per_node = 2}, rates)).all() ==
+        doctest::Approx(15));
 }
 
 TEST_CASE("exchange: work beside a collective has fewer multiprocessors") {
@@ -114,7 +115,8 @@ TEST_CASE("exchange: work beside a collective has fewer multiprocessors") {
   const std::vector<ExchangePoint> points = {{.bytes = 500'000'000}, {.awaited = true}};
   const auto waited = [&](double work) {
     return exposed_exchange(ring, points, std::vector<double>{0, work},
-                            alike({.per_node = 2}, rates));
+                            alike({.per_node = 2}, rates))
+        .all();
   };
   CHECK(waited(0) == doctest::Approx(5));
   // 4 s of work take 5, in which half of the sum is done.
@@ -123,7 +125,8 @@ TEST_CASE("exchange: work beside a collective has fewer multiprocessors") {
   CHECK(waited(100) == doctest::Approx(2));  // what is behind the sum has all of them
   // Copies between cards take none.
   CHECK(exposed_exchange(*find_exchange_scheme("device"), points, std::vector<double>{0, 4},
-                         alike({.per_node = 2}, rates)) == doctest::Approx(3));
+                         alike({.per_node = 2}, rates))
+            .all() == doctest::Approx(3));
 }
 
 TEST_CASE("exchange: the course says when each collective runs") {
@@ -138,7 +141,7 @@ TEST_CASE("exchange: the course says when each collective runs") {
   const std::vector<double> work = {1, 4, 2, 0, 10};
   ExchangeCourse course;
   const double waited =
-      exposed_exchange(ring, points, work, alike({.per_node = 2}, rates), 1, &course);
+      exposed_exchange(ring, points, work, alike({.per_node = 2}, rates), 1, &course).all();
   REQUIRE(course.spans.size() == 2);
   CHECK(course.spans[0].point == 0);
   CHECK(course.spans[0].begin == doctest::Approx(1));
@@ -161,7 +164,7 @@ TEST_CASE("exchange: axes have queues of their own") {
                                        {.collective = 0, .awaited = true},
                                        {.collective = 1, .awaited = true}};
   const auto waited = [&](std::vector<double> work) {
-    return exposed_exchange(ring, points, work, alike({.per_node = 2}, rates));
+    return exposed_exchange(ring, points, work, alike({.per_node = 2}, rates)).all();
   };
   CHECK(waited({}) == doctest::Approx(10));
   points[1].axis = points[3].axis = Axis::kTensor;
@@ -172,11 +175,11 @@ TEST_CASE("exchange: axes have queues of their own") {
   // Each by its own group.
   ExchangeByAxis axes = alike({.per_node = 2}, rates);
   axes[static_cast<size_t>(Axis::kTensor)].rates.link.bandwidth = 1e9;
-  CHECK(exposed_exchange(ring, points, {}, axes) == doctest::Approx(5));
+  CHECK(exposed_exchange(ring, points, {}, axes).all() == doctest::Approx(5));
   points[2].awaited = false;
   points.resize(2);
   points.push_back({.collective = 1, .awaited = true, .axis = Axis::kTensor});
-  CHECK(exposed_exchange(ring, points, {}, axes) == doctest::Approx(.5));
+  CHECK(exposed_exchange(ring, points, {}, axes).all() == doctest::Approx(.5));
 }
 
 TEST_CASE("exchange: inner axes are within a machine") {
@@ -213,13 +216,38 @@ TEST_CASE("exchange: what goes one way crosses each link once") {
   const std::vector<ExchangePoint> points = {{.kind = CollectiveKind::kBroadcast, .bytes = 1000},
                                              {.awaited = true}};
   CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {},
-                         alike({.per_node = 4}, slow())) == doctest::Approx(100));
+                         alike({.per_node = 4}, slow()))
+            .all() == doctest::Approx(100));
   ExchangeRates both_ways = slow();
   both_ways.link.one_way = 2 * both_ways.link.bandwidth;
   CHECK(exposed_exchange(*find_exchange_scheme("data-parallel"), points, {},
-                         alike({.per_node = 4}, both_ways)) == doctest::Approx(50));
+                         alike({.per_node = 4}, both_ways))
+            .all() == doctest::Approx(50));
   CHECK(exchange_seconds(*find_exchange_scheme("ring"), 1000, {.per_node = 4}, both_ways) ==
         exchange_seconds(*find_exchange_scheme("ring"), 1000, {.per_node = 4}, slow()));
+}
+
+TEST_CASE("exchange: copies to the host, from it and its own work go on beside all else") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  ExchangeByAxis axes = alike({.per_node = 2}, slow());
+  axes[kHostGroup].rates = {.copy = 100, .host_memory = 50};
+  std::vector<ExchangePoint> points = {
+      {.collective = 0, .kind = CollectiveKind::kToHost, .bytes = 1000},
+      {.collective = 1, .kind = CollectiveKind::kFromHost, .bytes = 500},
+      {.collective = 0, .awaited = true, .kind = CollectiveKind::kToHost},
+      {.collective = 1, .awaited = true, .kind = CollectiveKind::kFromHost}};
+  const auto waits = [&](const std::vector<double>& work) {
+    return exposed_exchange(ring, points, work, axes);
+  };
+  CHECK(waits({}).host == doctest::Approx(10));  // both at once
+  CHECK(waits({}).exchange == 0);
+  CHECK(waits({0, 0, 4, 0}).host == doctest::Approx(6));  // kernels do not slow them
+  points[1].kind = points[3].kind = CollectiveKind::kToHost;
+  CHECK(waits({}).host == doctest::Approx(15));
+  points[1].kind = points[3].kind = CollectiveKind::kOnHost;
+  CHECK(waits({0, 0, 12, 0}).host == 0);
+  points[1].bytes = 1000;
+  CHECK(waits({0, 0, 12, 0}).host == doctest::Approx(8));
 }
 
 }  // namespace plimsoll

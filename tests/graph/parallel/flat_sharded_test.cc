@@ -122,4 +122,28 @@ TEST_CASE("flat sharded: adapters beside frozen weights are arrays of their own"
   CHECK(apart.resident(Role::kOptimizerState) == 8 * kBlockCount / 2 / kFlatRanks);
 }
 
+TEST_CASE("flat sharded: offloaded parts come for each gathering, summed ones go") {
+  Recipe recipe = fsdp1();
+  recipe.parallel.offload = {.states = true, .parameters = true};
+  const test::ParallelStep s(recipe);
+  CHECK(s.timeline.persistent_bytes == 0);
+  CHECK(s.count(CollectiveKind::kFromHost) == s.count(CollectiveKind::kAllGather));
+  CHECK(s.count(CollectiveKind::kToHost) == s.count(CollectiveKind::kReduceScatter));
+  // Summed parts are on the card until the backward pass is over.
+  const auto is_part = [](const Buffer& b) {
+    return b.stream == Stream::kReduce && b.bytes == Dim(4 * kBlockCount / kFlatRanks);
+  };
+  CHECK(s.most(is_part) == 3 * 4 * kBlockCount / kFlatRanks);
+  int64_t host = 0;
+  for (const int64_t bytes : s.bound.on_host_bytes) host += bytes;
+  CHECK(host == 16 * kAllCount / kFlatRanks);  // weights, gradients, two states
+  // One rank alone has no second array beside what it copies.
+  recipe.parallel.mesh.extent(Axis::kShard) = 1;
+  const test::ParallelStep alone(recipe);
+  const auto is_other = [](const Buffer& b) {
+    return b.stream == Stream::kGather && b.role != Role::kParameter;
+  };
+  CHECK(alone.most(is_other) == 0);
+}
+
 }  // namespace plimsoll

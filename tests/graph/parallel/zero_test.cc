@@ -53,4 +53,28 @@ TEST_CASE("zero: a bucket of a fixed size is there in backward, for stage 1 behi
   }
 }
 
+TEST_CASE("zero: offloaded states leave a buffer of the largest weight, gradients go in 32 bits") {
+  Recipe recipe = test::shared_by(ShardedBy::kZero, Sharded::kGradients, kZeroRanks);
+  recipe.precision = find_precision("mixed-bf16");
+  recipe.parallel.offload.states = true;
+  std::string text(test::kThreeBlocks);
+  for (size_t at = text.find("f32"); at != text.npos; at = text.find("f32"))
+    text.replace(at, 3, "bf16");
+  const test::ParallelStep s(recipe, text);
+  CHECK(s.resident(Role::kOptimizerState) == 0);
+  CHECK(s.resident(Role::kTemporary) == 2 * 16 * 16);
+  CHECK(s.timeline.gradient_bytes == 0);
+  int64_t there = 0, back = 0, host = 0;
+  for (size_t i = 0; i < s.step.collectives.size(); ++i) {
+    const CollectiveKind kind = s.step.collectives[i].kind;
+    if (kind == CollectiveKind::kToHost) there += s.bound.collective_bytes[i];
+    if (kind == CollectiveKind::kFromHost) back += s.bound.collective_bytes[i];
+  }
+  CHECK(there == 4 * kAllCount / kZeroRanks);
+  CHECK(back == 2 * kAllCount / kZeroRanks);
+  for (const int64_t bytes : s.bound.on_host_bytes) host += bytes;
+  // Masters, two states, their gradients, new weights, and the largest weight's buffer.
+  CHECK(host == (16 + 2) * kAllCount / kZeroRanks + 2 * 16 * 16);
+}
+
 }  // namespace plimsoll

@@ -104,6 +104,24 @@ TEST_CASE("zero weights: a step comes to blocks that run again twice on its way 
         std::vector<size_t>{0, 1, 2, 3, 3, 2, 0, 1, 1, 0});
 }
 
+TEST_CASE("zero weights: offloaded weights are copied for each gathering") {
+  Recipe recipe = test::shared_by(ShardedBy::kZero, Sharded::kWeights, kReaderRanks);
+  recipe.parallel.offload = {.states = true, .parameters = true};
+  const test::ParallelStep s(recipe, kReaders);
+  const int64_t small = 2 * kReaderWidth, one = kReaderWidth * kReaderWidth;
+  CHECK(s.resident(Role::kParameter) == 4 * small);  // what is always whole
+  CHECK(s.resident(Role::kOptimizerState) == 0);
+  CHECK(s.timeline.gradient_bytes == 0);
+  CHECK(s.count(CollectiveKind::kAllGather) == 2);
+  const auto is_part = [&](size_t i) {
+    return s.step.collectives[i].kind == CollectiveKind::kFromHost &&
+           s.bound.collective_bytes[i] == 4 * one / kReaderRanks;
+  };
+  int64_t parts = 0;
+  for (size_t i = 0; i < s.step.collectives.size(); ++i) parts += is_part(i) ? 1 : 0;
+  CHECK(parts == 4);  // of two weights, and of their gradients to be added to
+}
+
 TEST_CASE("zero weights: a unit is a node that reads a weight") {
   const auto graph = parse_text(kReaders);
   REQUIRE(graph);

@@ -50,6 +50,10 @@ TEST_CASE("measured run: degrees of parallelism are the text of their setting") 
   CHECK(grouped.zero_group == 8);
   CHECK(of(R"("zero_group": 8, "parallel": {"dp": 8})").parallel.empty());
   CHECK(of(R"("zero_group": 8, "parallel": {"dp": 16, "fsdp": 8})").parallel == "dp=16,fsdp=8");
+  CHECK(of(R"("offload": {"parameters": true, "optimizer": true, "activations": false})").offload ==
+        "parameters,optimizer");
+  CHECK(of(R"("offload": "states")").offload == "states");
+  CHECK(of(R"("offload": {})").offload.empty());
   CHECK(of(R"("zero_stage": 3, "sequence_parallel": true)").zero_stage == 3);
 }
 

@@ -382,11 +382,40 @@ TEST_CASE("accelerate counts processes of all machines") {
   CHECK(texts_of_settings(file) == Texts{{"fsdp", "all"},
                                          {"fsdp-version", "2"},
                                          {"checkpoint", "blocks"},
+                                         {"offload", "parameters"},
                                          {"precision", "amp-bf16"},
                                          {"gpus", "8"},
                                          {"nodes", "2"}});
-  REQUIRE(file.warnings.size() == 1);
-  CHECK(file.warnings.front().message.find("fsdp_config.offload_params") != std::string::npos);
+  CHECK(file.warnings.empty());
+}
+
+TEST_CASE("what programs offload, in the words of each") {
+  const test::Scratch scratch;
+  const auto offloads = [&](const char* name, const std::string& text) {
+    return read_as(scratch, name, text).settings.text("offload");
+  };
+  const auto deepspeed = [&](const std::string& zero) {
+    return offloads("ds.json", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {)" +
+                                   zero + "}}");
+  };
+  CHECK(deepspeed(R"("stage": 2, "offload_optimizer": {"device": "cpu"})") == "states");
+  CHECK(deepspeed(R"("stage": 3, "offload_optimizer": {"device": "cpu"},
+                     "offload_param": {"device": "cpu"})") == "states,parameters");
+  CHECK(deepspeed(R"("stage": 2, "offload_optimizer": {"device": "none"})").empty());
+  CHECK(deepspeed(R"("stage": 2, "cpu_offload": true)") == "states");
+  CHECK(offloads("hf.json", R"({"per_device_train_batch_size": 1, "fsdp": "full_shard offload"})") ==
+        "parameters");
+  CHECK(offloads("tune.yaml",
+                 "model:\n  _component_: torchtune.models.llama2.llama2_7b\nbatch_size: 1\n"
+                 "enable_activation_offloading: True\nfsdp_cpu_offload: True\n") ==
+        "activations,parameters");
+  CHECK(offloads("axolotl.yaml", "base_model: a/b\ngradient_checkpointing: offload\n") ==
+        "activations");
+  const TrainerFile disk =
+      read_as(scratch, "disk.yaml", "base_model: a/b\ngradient_checkpointing: offload_disk\n");
+  CHECK(disk.settings.text("offload").empty());
+  REQUIRE(disk.warnings.size() == 1);
+  CHECK(disk.warnings.front().code == "W534");
 }
 
 TEST_CASE("a config of DeepSpeed, by itself, in a file and named by one") {

@@ -101,7 +101,7 @@ TEST_CASE("validate: what is not predicted says why") {
 TEST_CASE("validate: a key that makes another run of it is read, or the record is skipped") {
   const std::string record = kRun + R"(, "total_ms": 5, )";
   const std::vector<std::pair<std::string, std::string>> changed = {
-      {R"("offload": {"optimizer": true})", "offload"},
+      {R"("cpu_offload": true)", "cpu_offload"},
       {R"("kernels": "TE + triton")", "kernels"},
       {R"("liger": true)", "liger"}};
   for (const auto& each : changed) {
@@ -110,7 +110,8 @@ TEST_CASE("validate: a key that makes another run of it is read, or the record i
   }
   for (const char* same :
        {R"("parallel": {"dp": 1, "tp": 1})", R"("zero_stage": 0)", R"("packed": false)",
-        R"("finetune": {"method": "full"})", R"("offload": null)", R"("machine": "a box")"}) {
+        R"("finetune": {"method": "full"})", R"("offload": null)",
+        R"("offload": {})", R"("offload": {"optimizer": false})", R"("machine": "a box")"}) {
     CAPTURE(std::string(same));
     const auto lines = answer(record + same, "model");
     REQUIRE(lines.size() == 1);

@@ -1,0 +1,59 @@
+// What autograd keeps of a forward pass, on the host until its backward pass comes, as TRL has it
+// for itself and axolotl, after torchtune (trl/models/activation_offloading.py, OffloadActivations
+// with streams, 1.16): copies of a stream of their own. Forward, the last few tensors stay on the
+// device until they are there, and what is kept once more meanwhile stays for good; backward, each
+// comes where its node runs, and stays until the next such node has run. Weights and what is small
+// do not go.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "graph/eager/value.h"
+
+namespace plimsoll::eager {
+
+class ActivationOffload {
+ public:
+  explicit ActivationOffload(Machine& m) : m_(m) {}
+
+  // What the node keeps goes, where it is worth it.
+  void send(GradNode& node);
+  // It comes back: the node runs backward, or the block whose inputs it keeps.
+  void bring(GradNode& node);
+  // A node has run; where bring() was asked for it, what came for the one before goes.
+  void has_run();
+  // What no backward pass came for.
+  void end();
+
+ private:
+  struct Leaving {
+    int64_t number = 0;
+    const Storage* original = nullptr;
+    Value value;
+    uint32_t copy = 0;
+  };
+  struct Gone {
+    int64_t number = 0;
+    Dim bytes;
+    bool comes = false;  // its copy has begun
+    uint32_t copy = 0;
+  };
+
+  bool goes(const Value& value);
+  Value still_here(int64_t number) const;
+  void begin(Gone& gone);
+  StorageRef came(int64_t number, const Value& kept);
+
+  Machine& m_;
+  int64_t number_ = 0;              // of all that nodes have kept
+  std::deque<Leaving> leaving_;     // on the device until their copies are done
+  std::set<const Storage*> stays_;  // what was kept twice
+  std::vector<Gone> gone_;          // in the order in which they went
+  bool asked_ = false;              // bring(), for the node that runs
+  std::vector<Value> now_, last_;   // came for the node that runs, and for the one before
+};
+
+}  // namespace plimsoll::eager
