@@ -67,7 +67,7 @@ void ZeroWeights::before_unit(size_t unit, Pass /*pass*/) {
   Group& group = groups_[unit];
   if (group.bound || group.weights.empty()) return;
   const int64_t ranks = m_.recipe().parallel.mesh.shards();
-  if (ranks == 1) return copy_alone(group);
+  if (ranks == 1) return copy_directly(group);
   Value mine;
   if (offload().parameters) {
     mine = m_.allocate_in(Stream::kGather, DType::kInt8, {part_of(group.bytes, ranks)});
@@ -85,7 +85,7 @@ void ZeroWeights::before_unit(size_t unit, Pass /*pass*/) {
   group.bound = true;
 }
 
-void ZeroWeights::copy_alone(Group& group) {
+void ZeroWeights::copy_directly(Group& group) {
   const bool comes = offload().parameters;  // else what is kept is what is used
   for (const Value& weight : group.weights) m_.bind(weight, comes ? weight.bytes() : Dim(0));
   if (comes) m_.await(m_.copy_from_host(group.bytes));

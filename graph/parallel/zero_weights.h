@@ -6,7 +6,7 @@
 // offload_optimizer: that part is in the host's memory, as are master weights and their gradients.
 // What is summed goes there, comes back and goes once more in the type of the masters
 // (stage3.py, 0.18, partition_grads()). offload_param: parts of weights are there, and come for
-// each gathering; one rank alone uses what it copies (NoGatherHandle).
+// each gathering; a single rank uses what it copies (NoGatherHandle).
 #pragma once
 
 #include <optional>
@@ -44,7 +44,7 @@ class ZeroWeights : public UnitObserver {
   void add(const Unit& unit, std::span<const eager::Value> values);
   bool is_needed_soon(size_t unit) const;
   void unbind(Group& group);
-  void copy_alone(Group& group);
+  void copy_directly(Group& group);
   void send_to_host(const eager::GradNode& leaf);
   const Offload& offload() const { return m_.recipe().parallel.offload; }
   eager::Value window_on_bucket(const Dim& count) const;
