@@ -89,7 +89,7 @@ tl::unexpected<Diagnostics> not_offloaded(std::string what, const std::string& i
                "nearest that work: " + instead);
 }
 
-// What libraries offload: FSDP all that it shards; DeepSpeed weights with stage 3 alone
+// What libraries offload: FSDP all that it shards; DeepSpeed weights only with stage 3
 // (deepspeed/runtime/zero/config.py, offload_param); of a model that nobody shards torchao the
 // states, on one GPU (torchao/optim/cpu_offload.py).
 Result<void> check_offload(const ParallelRequest& request, const ParallelPlan& plan, int64_t gpus) {
@@ -104,12 +104,12 @@ Result<void> check_offload(const ParallelRequest& request, const ParallelPlan& p
                          setting("offload", "parameters"));
   const bool whole = plan.sharded < Sharded::kWeights;
   if (offload.parameters && whole && request.zero)
-    return not_offloaded("DeepSpeed offloads weights with stage 3 alone", setting("zero", "3"));
+    return not_offloaded("DeepSpeed offloads weights only with stage 3", setting("zero", "3"));
   if (offload.parameters && whole)
     return not_offloaded("weights come from the host where FSDP or ZeRO gathers them",
                          fmt::format("{} or {}", setting("fsdp"), setting("zero", "3")));
   if (plan.sharded == Sharded::kNothing && gpus > 1)
-    return not_offloaded("states that each GPU has whole are offloaded on one GPU alone",
+    return not_offloaded("states that each GPU has whole are offloaded only on one GPU",
                          fmt::format("{} or {}", setting("zero", "1"), setting("zero", "2")));
   return {};
 }

@@ -97,13 +97,17 @@ void ActivationOffload::has_run() {
   last_ = std::exchange(now_, {});
 }
 
+void ActivationOffload::end_backward() {
+  now_.clear();
+  last_.clear();
+}
+
 void ActivationOffload::end() {
+  end_backward();
   for (const Leaving& one : std::exchange(leaving_, {})) m_.await(one.copy);
   for (const Gone& one : std::exchange(gone_, {})) {
     if (one.comes) m_.await(one.copy);
   }
-  now_.clear();
-  last_.clear();
 }
 
 }  // namespace plimsoll::eager

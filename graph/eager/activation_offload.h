@@ -25,7 +25,9 @@ class ActivationOffload {
   void bring(GradNode& node);
   // A node has run; where bring() was asked for it, what came for the one before goes.
   void has_run();
-  // What no backward pass came for.
+  // A backward pass is over: what came for its nodes goes.
+  void end_backward();
+  // ... and so is the step: what no backward pass came for is let go of.
   void end();
 
  private:

@@ -234,6 +234,7 @@ void Machine::backward(std::span<const Value> roots, std::span<const Value> grad
     engine.ready.pop();
     engine.run(node);
   }
+  if (activations_) activations_->end_backward();
   for (const auto& node : engine.disabled) node->grad_disabled = false;
   grad_enabled_ = had_grad;
 }

@@ -55,7 +55,7 @@ bool is_updated_on_host(Machine& m, const GradNode& leaf) {
 
 void keep_state(Machine& m, const GradNode& leaf, const TensorType& state) {
   if (is_updated_on_host(m, leaf)) {
-    // Libraries pin what is copied: masters, not what the host alone reads.
+    // Libraries pin what is copied: masters, not what only the host reads.
     m.keep_on_host(state.dtype, state.shape, Role::kOptimizerState, false);
   } else {
     m.resident(state.dtype, state.shape, Role::kOptimizerState);

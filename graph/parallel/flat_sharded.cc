@@ -95,10 +95,10 @@ void FlatTraining::begin_gathering(Group& group) {
 void FlatTraining::gather(Group& group) {
   if (group.bound || group.weights.empty()) return;
   const bool casts = group.kept != group.dtype,
-             alone = is_offloaded() && group.holders.ranks() == 1;
+             single = is_offloaded() && group.holders.ranks() == 1;
   Value mine, brought;
-  if (casts && !alone) mine = m_.allocate_in(Stream::kGather, group.dtype, {group.part});
-  if (is_offloaded() && (casts || !alone))
+  if (casts && !single) mine = m_.allocate_in(Stream::kGather, group.dtype, {group.part});
+  if (is_offloaded() && (casts || !single))
     brought = m_.allocate_in(Stream::kGather, group.kept, {group.part});
   if (casts) {
     if (mine.defined()) m_.launch_over(KernelClass::kCopy, "cast", group.part, {}, mine);

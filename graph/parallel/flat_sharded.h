@@ -13,7 +13,7 @@
 // CPUOffload(offload_params=True): parts and their gradients are in pinned memory of the host. A
 // part comes to the gathering stream as it is kept before it is cast and gathered
 // (_flat_param.py, pre_unshard()); what is summed goes to the host as it is made, and leaves the
-// device behind the backward pass (prepare_gradient_for_optim()). One rank alone uses what it
+// device behind the backward pass (prepare_gradient_for_optim()). A single rank uses what it
 // copies (NO_SHARD).
 #pragma once
 

@@ -158,7 +158,7 @@ void ShardedTraining::end_gathering(Group& group) {
 // copy
 // (_fsdp_collectives.py, _reassemble_all_gather_outputs()).
 void ShardedTraining::copy_out(Group& group) {
-  if (is_offloaded() && group.holders.ranks() == 1) return copy_alone(group);
+  if (is_offloaded() && group.holders.ranks() == 1) return copy_directly(group);
   std::vector<Value> apart;
   for (const Weight& weight : group.weights) {
     const Dim bytes = bytes_of_parts(group, weight.whole);
@@ -177,7 +177,7 @@ void ShardedTraining::copy_out(Group& group) {
 
 // In the kernels' own stream; the name of one weight's copy is the next one's
 // (_fsdp_param_group.py, wait_for_unshard()).
-void ShardedTraining::copy_alone(Group& group) {
+void ShardedTraining::copy_directly(Group& group) {
   m_.await(m_.copy_from_host(bytes_of_kept(group)));
   Value mine;
   for (const Weight& weight : group.weights) {

@@ -16,7 +16,7 @@
 //
 // CPUOffloadPolicy: parts are in the host's memory, from where each weight comes to the gathering
 // stream by itself before a unit is gathered; what is summed goes there as soon as it is scattered
-// (_fsdp_param.py, all_gather_inputs; foreach_reduce()). One rank alone copies weights where it
+// (_fsdp_param.py, all_gather_inputs; foreach_reduce()). A single rank copies weights where it
 // uses them.
 #pragma once
 
@@ -75,7 +75,7 @@ class ShardedTraining : public UnitObserver {
   void gather_ahead(size_t unit);
   void end_gathering(Group& group);
   void copy_out(Group& group);
-  void copy_alone(Group& group);
+  void copy_directly(Group& group);
   bool is_offloaded() const { return plan_.offload.parameters; }
   // This device's part of a weight as it is gathered, from the host or in another type.
   eager::Value brought(const Group& group, const eager::Value& whole, Stream stream);

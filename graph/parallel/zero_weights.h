@@ -8,7 +8,7 @@
 // offload_optimizer: that part is in the host's memory, as are master weights and their gradients.
 // What is summed goes there, comes back and goes once more in the type of the masters
 // (stage3.py, 0.18, partition_grads()). offload_param: parts of weights are there, and come for
-// each gathering; one rank alone uses what it copies (NoGatherHandle).
+// each gathering; a single rank uses what it copies (NoGatherHandle).
 #pragma once
 
 #include <memory>

@@ -104,7 +104,7 @@ std::string breakdown(const Estimate& e, const Page& page) {
   return text;
 }
 
-// The process only where it was asked for: the framework's own part says little.
+// The process only where that is requested: the framework's own part says little.
 std::string host(const Estimate& e) {
   const MemoryEstimate& m = e.memory;
   if (e.on_host) return "";

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/base/setting.h"
+
 namespace plimsoll {
 namespace {
 
@@ -67,16 +69,16 @@ TEST_CASE("a plan: what libraries do not offload is refused, with what they do")
   request.offload.states = true;
   CHECK(plan_on(request, 1)->offload.states);
   CHECK_FALSE(plan_on(request, 1)->is_sharded());
-  CHECK(refusal(request, 4).find("zero=2") != std::string::npos);
+  CHECK(refusal(request, 4).find(setting("zero", "2")) != std::string::npos);
   request.fsdp = true;
-  CHECK(refusal(request, 4).find("offload=parameters") != std::string::npos);
+  CHECK(refusal(request, 4).find(setting("offload", "parameters")) != std::string::npos);
   request.offload.parameters = true;
   CHECK(plan_on(request, 4)->offload.states);
   CHECK(plan_on(request, 1)->is_sharded());
   request.fsdp = false;
   CHECK(refusal(request, 1).find("fsdp") != std::string::npos);
   request.zero = 2;
-  CHECK(refusal(request, 4).find("zero=3") != std::string::npos);
+  CHECK(refusal(request, 4).find(setting("zero", "3")) != std::string::npos);
   request.zero = 3;
   CHECK(plan_on(request, 4)->offload.parameters);
 }

@@ -137,13 +137,13 @@ TEST_CASE("flat sharded: offloaded parts come for each gathering, summed ones go
   int64_t host = 0;
   for (const int64_t bytes : s.bound.on_host_bytes) host += bytes;
   CHECK(host == 16 * kAllCount / kFlatRanks);  // weights, gradients, two states
-  // One rank alone has no second array beside what it copies.
+  // A single rank has no second array beside what it copies.
   recipe.parallel.mesh.extent(Axis::kShard) = 1;
-  const test::ParallelStep alone(recipe);
+  const test::ParallelStep single(recipe);
   const auto is_other = [](const Buffer& b) {
     return b.stream == Stream::kGather && b.role != Role::kParameter;
   };
-  CHECK(alone.most(is_other) == 0);
+  CHECK(single.most(is_other) == 0);
 }
 
 }  // namespace plimsoll
