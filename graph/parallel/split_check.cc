@@ -27,8 +27,8 @@ std::string nearest_that_works(const Graph& graph, int64_t ranks) {
 // Engines cut matrices in few bits as they cut others, their scales with them; what bitsandbytes
 // packed beforehand vLLM refuses to cut, but it packs parts as it loads them, in this form
 // (vllm/model_executor/model_loader/bitsandbytes_loader.py).
-constexpr std::string_view kSplitForms[] = {"gptq-4bit",    "gptq-4bit-32", "gptq-4bit-64",
-                                           "gptq-4bit-row", "fp8",         "nf4-double"};
+constexpr std::string_view kSplitForms[] = {"gptq-4bit",     "gptq-4bit-32", "gptq-4bit-64",
+                                            "gptq-4bit-row", "fp8",          "nf4-double"};
 
 Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
   const Finetune& finetune = recipe.finetune;

@@ -24,12 +24,13 @@ struct FinetuneReport {
 // All weights become frozen. Each linear layer that `finetune` names gets an adapter as peft's code
 // runs it (tuners/lora/layer.py, Linear.forward; tuners/lora/bnb.py of quantized ones): its input
 // in fp32, dropout, two products, a factor, the sum in fp32, back to the layer's type. Adapters are
-// in fp32 (autocast_adapter_dtype), unless `finetune` has them in their layer's type. Parameters that `names` calls after layers of older releases
-// get theirs as ParamWrapper folds them in (eager/adapted_weight.h), and no linear layer has these
-// names then (utils/transformers_weight_conversion.py). Matrices of linear layers are marked as
-// quantized where that is asked for; products with them run in `compute`. E263 where no layer has
-// one of the names, E264 where there is none to quantize, E265 where names of one parameter are not
-// all there, or are to have dropout.
+// in fp32 (autocast_adapter_dtype), unless `finetune` has them in their layer's type. Parameters
+// that `names` calls after layers of older releases get theirs as ParamWrapper folds them in
+// (eager/adapted_weight.h), and no linear layer has these names then
+// (utils/transformers_weight_conversion.py). Matrices of linear layers are marked as quantized
+// where that is asked for; products with them run in `compute`. E263 where no layer has one of the
+// names, E264 where there is none to quantize, E265 where names of one parameter are not all there,
+// or are to have dropout.
 Result<FinetuneReport> add_adapters(Graph& graph, const Finetune& finetune, DType compute,
                                     const AdapterNames& names = {});
 
