@@ -169,8 +169,8 @@ std::span<const SettingRow> finetune_settings() {
        .help = "which unquantized weights qlora keeps in fp32: all, as peft's "
                "prepare_model_for_kbit_training() does (on); norms, as TRL before 0.27; none (off)",
        .default_text = "on",
-       .value = word_value<kPrepared, 0, &Request::recipe, &Recipe::finetune,
-                           &Finetune::prepared>("on|off|norms"),
+       .value = word_value<kPrepared, 0, &Request::recipe, &Recipe::finetune, &Finetune::prepared>(
+           "on|off|norms"),
        .record = {.name = "kbit_prepare"},
        .axis = SweepAxis::kKernels,
        .acts = {is_prepared, "only a 16-bit model is prepared, with {}", "finetune=qlora"}},

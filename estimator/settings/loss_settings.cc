@@ -76,8 +76,9 @@ std::span<const SettingRow> loss_settings() {
        .value = word_value<kShifts, 0, &Request::recipe, &Recipe::shifts_scores>("WHAT"),
        .record = {.name = "loss_shift"},
        .axis = SweepAxis::kKernels,
-       .acts = {shifts, "only the loss of a language model that reads all logits moves them, and "
-                        "not with tensor parallelism"}},
+       .acts = {shifts,
+                "only the loss of a language model that reads all logits moves them, and "
+                "not with tensor parallelism"}},
       {.name = "keep-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
@@ -86,8 +87,9 @@ std::span<const SettingRow> loss_settings() {
        .value = on_off_value<&Request::recipe, &Recipe::keeps_outputs>(),
        .record = {.name = "keep_outputs"},
        .axis = SweepAxis::kKernels,
-       .acts = {keeps_or_not, "the loss computes the outputs itself, or metrics need them, or "
-                              "nothing is trained"}},
+       .acts = {keeps_or_not,
+                "the loss computes the outputs itself, or metrics need them, or "
+                "nothing is trained"}},
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,

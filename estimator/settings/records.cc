@@ -37,8 +37,7 @@ void read_trainer(const MeasuredRun& run, Request& into) {
   if (!trainer) return;
   for (const TrainerDefault& one : trainer->defaults) {
     const SettingRow* row = find_setting(one.setting);
-    const auto written =
-        row->record.name.empty() ? std::nullopt : value_of(run, row->record.name);
+    const auto written = row->record.name.empty() ? std::nullopt : value_of(run, row->record.name);
     if (!written || leaves_variant(one, *written)) (void)row->value.read(*row, one.text, into);
   }
 }

@@ -84,7 +84,8 @@ constexpr TrainerRow kTrainers[] = {
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
     {"litgpt", "litgpt", kLitgpt,
-     "litgpt, finetune/lora.py and full.py: lm_head_chunk_size, chunked_cross_entropy(), adapters in "
+     "litgpt, finetune/lora.py and full.py: lm_head_chunk_size, chunked_cross_entropy(), adapters "
+     "in "
      "the type of the model, bitsandbytes 0.42"},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "

@@ -96,8 +96,8 @@ Value fused_causal_lm(Machine& m, const Value& scores) {
   const bool shifts = m.recipe().shifts_scores;
   const Value wide = shifts ? cast(m, scores, DType::kFloat32) : scores;
   const Value x = shifts ? rows_before_last(m, wide) : rows_of(m, wide);
-  const Value targets = shifts ? m.resident(DType::kInt64, {x.sizes()[0]}, Role::kInput)
-                               : next_tokens(m, scores);
+  const Value targets =
+      shifts ? m.resident(DType::kInt64, {x.sizes()[0]}, Role::kInput) : next_tokens(m, scores);
   const Dim rows = x.sizes()[0];
   const Value sums = m.allocate(DType::kFloat32, {rows});
   Value losses = m.allocate(DType::kFloat32, {rows});

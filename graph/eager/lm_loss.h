@@ -16,10 +16,9 @@ using ScoresOf = std::function<Value(const Value& hidden)>;
 Value rows_before_last(Machine& m, const Value& scores);
 
 // One kernel reads scores [batch, positions, classes] as they are (widened and copied, where the
-// recipe shifts scores: FastForCausalLMLoss() of fms_acceleration_foak), keeps them with the logarithm of
-// each row's sum, and later puts their gradient in their place
-// (unsloth, kernels/cross_entropy_loss.py; flash-attn, losses/cross_entropy.py with
-// inplace_backward).
+// recipe shifts scores: FastForCausalLMLoss() of fms_acceleration_foak), keeps them with the
+// logarithm of each row's sum, and later puts their gradient in their place (unsloth,
+// kernels/cross_entropy_loss.py; flash-attn, losses/cross_entropy.py with inplace_backward).
 Value fused_causal_lm(Machine& m, const Value& scores);
 
 // Sums over `chunks` parts of all positions. torchtune, modules/loss: ce_chunked_output_loss.py,

@@ -45,11 +45,11 @@ Value quantized_linear(Machine& m, const Value& given, const Value& weight, cons
   std::vector<Kept> kept = {{weight, "a product with a quantized weight keeps the weight"}};
   if (m.recipe().finetune.keeps_inputs)
     kept.push_back({x, "bitsandbytes keeps the input, though no gradient reads it"});
-  m.record(y, inputs, std::move(kept),
-           [type](Machine& mm, const Gradients& g, const GradNode& n) {
-             return Gradients{matmul(mm, g[0], widened(mm, n.saved(0), type))};
-           });
-  // bitsandbytes, nn/modules.py, Linear4bit.forward(): in the type of its input, under autocast too.
+  m.record(y, inputs, std::move(kept), [type](Machine& mm, const Gradients& g, const GradNode& n) {
+    return Gradients{matmul(mm, g[0], widened(mm, n.saved(0), type))};
+  });
+  // bitsandbytes, nn/modules.py, Linear4bit.forward(): in the type of its input, under autocast
+  // too.
   return cast(m, y, given_type);
 }
 

@@ -29,10 +29,11 @@ std::string projection_of(const std::string& name) {
   struct Word {
     std::string_view word, targets;
   };
-  constexpr std::array<Word, 6> kWords = {{{"query", "q_proj"},
-                                           {"key", "k_proj"},
-                                           {"value", "v_proj"},
-                                           {"projection", "o_proj"},
+  // Of GPT-NeoX it adapts parts of one layer; peft passes over names that a model has not.
+  constexpr std::array<Word, 6> kWords = {{{"query", "q_proj,query_key_value"},
+                                           {"key", "k_proj,query_key_value"},
+                                           {"value", "v_proj,query_key_value"},
+                                           {"projection", "o_proj,dense"},
                                            {"mlp", "gate_proj,up_proj,down_proj"},
                                            {"head", "lm_head"}}};
   const auto* const row = std::ranges::find(kWords, name, &Word::word);

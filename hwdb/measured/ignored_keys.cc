@@ -111,8 +111,8 @@ std::string text_of(const JsonValue& value) {
 bool is_whole_batch(const JsonValue& value, const MeasuredRun& run) {
   const auto samples = value.integer();
   const int64_t gpus = std::max<int64_t>(1, run.n_gpus.value_or(1));
-  return samples && ((run.batch && *samples * gpus == *run.batch) ||
-                     samples == run.batch_per_gpu || samples == run.micro_batch);
+  return samples && ((run.batch && *samples * gpus == *run.batch) || samples == run.batch_per_gpu ||
+                     samples == run.micro_batch);
 }
 
 bool is_neutral_note(const IgnoredKey& key, const JsonValue& value, const MeasuredRun& run) {

@@ -28,7 +28,8 @@ constexpr std::string_view kAdapters =
     "--finetune lora or qlora, with --lora-rank N and --lora-targets NAMES; --freeze 'GLOB' "
     "selects weights that are not trained";
 constexpr std::string_view kQuantized =
-    "--quantize nf4, nf4-double, int8, gptq-4bit (groups of 128; also -32, -64, -row) or fp8: how frozen weights are stored";
+    "--quantize nf4, nf4-double, int8, gptq-4bit (groups of 128; also -32, -64, -row) or fp8: how "
+    "frozen weights are stored";
 constexpr std::string_view kServing =
     "--mode serve: inference with a cache of keys and values; --batch N sequences of --dim "
     "sequence=N positions";

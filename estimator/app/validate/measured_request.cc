@@ -149,7 +149,8 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   if (!run.mixed_precision.empty())
     return Reason(fmt::format("mixed_precision '{}' is not known", run.mixed_precision));
   const bool text = q.model.starts_with("hf:") || run.vocab;
-  if (text && !run.sequence_length) return Reason("the record does not say how long sequences are: key seq is missing");
+  if (text && !run.sequence_length)
+    return Reason("the record does not say how long sequences are: key seq is missing");
   set_program(run, q);
   set_input(run, q);
   return q;

@@ -105,7 +105,8 @@ MeasuredQuantity kept_memory(const MeasuredRun& run, MeasuredQuantity q) {
   q.of_mean = q.name.find("_mean_") != std::string::npos;
   q.predict = [unit, counted](const Answer& a) {
     const MemoryEstimate& m = a.memory;
-    return Value(real(m.persistent_bytes + (counted ? m.library_bytes + a.output_bytes : 0)) / unit);
+    return Value(real(m.persistent_bytes + (counted ? m.library_bytes + a.output_bytes : 0)) /
+                 unit);
   };
   return q;
 }

@@ -131,8 +131,7 @@ TEST_CASE("validate: where sequences differ, the peak is of the longest and a me
   const auto shorter = answer(record + R"("seq": 200)", "memory");
   REQUIRE(mean.size() == 3);
   for (const size_t i : {0, 2}) {
-    CHECK(longest[i].skipped ==
-          "sequences differ in length: key tokens_per_step_mean is missing");
+    CHECK(longest[i].skipped == "sequences differ in length: key tokens_per_step_mean is missing");
     CHECK(mean[i].predicted == shorter[i].predicted);
     CHECK(mean[i].predicted != fixed[i].predicted);
   }
@@ -141,9 +140,8 @@ TEST_CASE("validate: where sequences differ, the peak is of the longest and a me
 }
 
 TEST_CASE("validate: a run that ended out of memory is a fact, whatever it measured before") {
-  for (const char* ended :
-       {R"("out_of_memory": true)",
-        R"("run_failed": true, "flags": ["out_of_memory_or_failed_run"])"}) {
+  for (const char* ended : {R"("out_of_memory": true)",
+                            R"("run_failed": true, "flags": ["out_of_memory_or_failed_run"])"}) {
     const auto lines = answer(kRun + R"(, "peak_allocated_mb": 100, )" + ended, "memory");
     REQUIRE(lines.size() == 1);
     CHECK(lines[0].quantity == "fits");
