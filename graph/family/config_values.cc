@@ -71,6 +71,10 @@ class ConfigReader {
     if (row.is_null()) return;
     if (const std::string* parameter = row.string()) return set(member, *parameter, nullptr);
     if (const JsonValue* keys = row.find("keys")) return read_members(member.value, keys);
+    if (const JsonValue* keys = row.find("each")) {
+      for (const JsonMember& one : members(&member.value)) read_members(one.value, keys);
+      return;
+    }
     if (const JsonValue* only = row.find("only")) return expect(member, *only);
     const JsonValue* parameter = row.find("sets");
     if (!parameter || !parameter->string()) return;

@@ -11,16 +11,17 @@
 //             "sliding_window": {"sets": "window", "null": 0},
 //             "rotary_pct": {"sets": "rotary", "times": 1000},
 //             "attn_logit_softcapping": {"sets": "softcap", "null": 0, "is": 1},
-//             "use_sliding_window": {"only": [false]}},
+//             "use_sliding_window": {"only": [false]},
+//             "per_layer_config": {"each": {"head_dim": "whole_size"}}},
 //    "model": {"parameters": {...}, "layers": [...]}}
 //
 // Where peft puts adapters: "lora_targets" by default; "lora_stacked", names of layers of older
 // releases, with the parameters that hold them now; "lora_head": true, for the classifier too.
 //
 // A family that is "like" another has that one's layers: its "keys" and "defaults" (of parameters)
-// stand before those. A key that is null is as if it were not there, unless the family says what
-// null means. Keys that change neither memory nor time stand in keys.json, for all families. What a
-// config says beyond is refused by name.
+// stand before those. "each" has rows for the keys of an object's members. A key that is null is as
+// if it were not there, unless the family says what null means. Keys that change neither memory nor
+// time stand in keys.json, for all families. What a config says beyond is refused by name.
 #pragma once
 
 #include <cstdint>

@@ -144,6 +144,18 @@ int64_t parameter_count(const FamilyModel& model) {
 
 }  // namespace
 
+TEST_CASE("keys may be read of each member of an object") {
+  const std::string gemma = R"({"model_type": "gemma4_text", "num_hidden_layers": 6,
+    "hidden_size_per_layer_input": 0, "attention_k_eq_v": true, )";
+  const auto wide = load(gemma + R"("global_head_dim": 128, "num_global_key_value_heads": 1})");
+  const auto each = load(gemma + R"("per_layer_config": {"5": {"head_dim": 128,
+                                     "num_key_value_heads": 1}}})");
+  REQUIRE(wide);
+  REQUIRE(each);
+  CHECK(parameter_count(*wide) == parameter_count(*each));
+  CHECK(code(gemma + R"("per_layer_config": {"5": {"sliding_window": 128}}})") == "E355");
+}
+
 // The counts are those of transformers 5.24 on its meta device, without vision tower and projector.
 TEST_CASE("models of several parts: each part's config has its family, and settings reach both") {
   const std::string tower =
