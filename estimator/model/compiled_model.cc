@@ -202,13 +202,11 @@ void tell_of_positions(CompiledModel& model, Decider& decider) {
   }
 }
 
-// The dimension of positions.
-constexpr const char* kServed = "sequence";
+constexpr const char* kServed = "sequence";  // the dimension of positions
 
 // Rotary embeddings and biases by distance have no table: transformers computes them for any
 // length, and a training step runs. Engines refuse to serve what the model was not trained for.
-void tell_of_stated_positions(CompiledModel& model, std::optional<int64_t> stated,
-                              Decider& decider) {
+void tell_of_length(CompiledModel& model, std::optional<int64_t> stated, Decider& decider) {
   if (!stated || decider.at_most(Dim::symbol(kServed), Dim(*stated))) return;
   model.warnings.push_back(
       warning(std::string(kBeyondStated),
@@ -216,7 +214,7 @@ void tell_of_stated_positions(CompiledModel& model, std::optional<int64_t> state
                           "longer sequence, for which the model was not trained",
                           model.binding.at(kServed), *stated),
               {},
-              fmt::format("give a {} of at most {}, or a config whose rope_scaling reaches further",
+              fmt::format("give a {} of at most {}, or a config with more by rope_scaling",
                           setting_entry("dim", kServed, "N"), *stated)));
 }
 
@@ -371,7 +369,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   }
   tell_of_positions(compiled, decider);
   if (request.serving && compiled.binding.contains(kServed))
-    tell_of_stated_positions(compiled, model.positions, decider);
+    tell_of_length(compiled, model.positions, decider);
   cast_to_precision(compiled, model.from_onnx);
   if (model.from_onnx) {
     append(compiled.warnings, noted);

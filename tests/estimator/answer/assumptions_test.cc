@@ -67,3 +67,17 @@ TEST_CASE("assumed: sizes of a model that nobody gave") {
   CHECK(text_of(all, "dim").starts_with("sequence "));
   CHECK(text_of(assumed({{"dim", "sequence=64"}}, "builtin:gpt2"), "dim") == "");
 }
+
+// Changes are proposed by the step's precision: a checkpoint's own is no fp32.
+TEST_CASE("assumed: an answer has the precision that its step is computed in") {
+  const auto precision = [](const Request& asked) { return test::answer(asked).precision->name; };
+  Request asked = test::request("hf:HuggingFaceTB/SmolLM2-135M", "a100-sxm-40gb", 1);
+  asked.dims["sequence"] = 8;
+  asked.settings["layers"] = "1";
+  CHECK(precision(asked) == "bf16");
+  asked.recipe.precision = find_precision("fp32");
+  asked.precision_given = true;
+  CHECK(precision(asked) == "fp32");
+  CHECK(precision(test::request("builtin:mlp", "tesla-t4", 8)) == "fp32");
+  CHECK(precision(test::request("builtin:mlp", "cpu", 8)) == "fp32");
+}
