@@ -338,16 +338,13 @@ void make_states(Machine& m) {
   for (const auto& leaf : m.leaves()) {
     const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
     if (type.dtype != leaf->leaf.dtype() && copies_masters(m.recipe()))
-      m.resident(type.dtype, type.shape, Role::kOptimizerState);
+      m.reside(type, Role::kOptimizerState);
   }
   for (const auto& leaf : m.leaves()) {
     if (!leaf->reached) continue;
     const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
     const UpdateRule& rule = rule_of(row, type, m.decider());
-    const auto make = [&](TypeOf state) {
-      const TensorType of = state(type);
-      m.resident(of.dtype, of.shape, Role::kOptimizerState);
-    };
+    const auto make = [&](TypeOf state) { m.reside(state(type), Role::kOptimizerState); };
     if (std::ranges::find(seen, &rule) == seen.end()) {
       std::ranges::for_each(rule.shared, make);
       seen.push_back(&rule);
