@@ -31,7 +31,8 @@ Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb,
   if (request.longest.empty() && request.lengths.empty()) {
     const bool routed = usual->input.symbols.contains(ops::kBusiestExpert) &&
                         !request.dims.contains(ops::kBusiestExpert);
-    return routed ? with_all_to_one_expert(std::move(*usual), request, hwdb, models) : usual;
+    if (routed) return with_all_to_one_expert(std::move(*usual), request, hwdb, models);
+    return usual;
   }
   // The longest batch may take other decisions than the usual one: a step of its own.
   auto longest = estimate_stages(at_longest(request), hwdb, models);

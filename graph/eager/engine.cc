@@ -289,7 +289,7 @@ void Machine::add_gradient(GradNode& leaf, Value gradient) {
     return;
   }
   const bool same_layout = gradient.contiguous() == leaf.leaf.contiguous();
-  if (!same_layout) gradient = contiguous(*this, gradient);
+  if (!same_layout) gradient = eager::contiguous(*this, gradient);
   // Of a whole one that is to be scattered the part that stays is the gradient.
   const bool stays =
       !leaf.received && (!leaf.updated || recipe_.parallel.sharded < Sharded::kGradients);

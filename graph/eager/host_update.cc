@@ -58,7 +58,7 @@ void keep_state(Machine& m, const GradNode& leaf, const TensorType& state) {
     // Libraries pin what is copied: masters, not what only the host reads.
     m.keep_on_host(state.dtype, state.shape, Role::kOptimizerState, false);
   } else {
-    m.resident(state.dtype, state.shape, Role::kOptimizerState);
+    m.reside(state, Role::kOptimizerState);
   }
 }
 

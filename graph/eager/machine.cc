@@ -20,6 +20,7 @@ LayoutRef contiguous_layout(DType dtype, Shape sizes) {
     stride *= sizes[i];
   }
   layout->count = std::move(stride);
+  layout->bytes = bytes(dtype, layout->count);
   layout->sizes = std::move(sizes);
   layout->contiguous = true;
   return layout;
@@ -29,6 +30,7 @@ LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decid
   auto layout = std::make_shared<Layout>();
   layout->dtype = dtype;
   layout->count = elements(sizes);
+  layout->bytes = bytes(dtype, layout->count);
   Dim expected = 1;
   layout->contiguous = true;
   for (size_t i = sizes.size(); i-- > 0 && layout->contiguous;) {
@@ -69,21 +71,27 @@ bool is_dense(const Layout& layout, Decider& decider) {
   return true;
 }
 
-LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider) {
+LayoutRef of_type(DType dtype, const Layout& like) {
   auto layout = std::make_shared<Layout>(like);
   layout->dtype = dtype;
-  if (is_dense(like, decider)) return layout;
+  layout->bytes = bytes(dtype, like.count);
+  return layout;
+}
+
+LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider) {
+  if (is_dense(like, decider)) return of_type(dtype, like);
   std::vector<size_t> order(like.sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return decider.less(like.strides[b], like.strides[a]);
   });
+  Shape strides(order.size());
   Dim stride = 1;
   for (size_t i = order.size(); i-- > 0;) {
-    layout->strides[order[i]] = stride;
+    strides[order[i]] = stride;
     stride *= like.sizes[order[i]];
   }
-  return strided_layout(dtype, like.sizes, layout->strides, decider);
+  return strided_layout(dtype, like.sizes, std::move(strides), decider);
 }
 
 // Chains of nodes are as long as networks are deep: nodes that nobody else holds are let go one
@@ -161,8 +169,7 @@ LayoutRef Machine::layout_of(DType dtype, const Shape& sizes, Role role) {
 
 Value Machine::resident(DType dtype, const Shape& sizes, Role role) {
   auto layout = layout_of(dtype, sizes, role);
-  const Dim size = bytes(dtype, layout->count);
-  auto storage = std::make_shared<Storage>(this, new_buffer(size, role, true));
+  auto storage = std::make_shared<Storage>(this, new_buffer(layout->bytes, role, true));
   Value value(std::move(layout), std::move(storage));
   resident_values_.push_back(value);
   return value;
@@ -176,7 +183,7 @@ Value Machine::packed(DType dtype, const Shape& sizes, Role role, const Dim& byt
 }
 
 Value Machine::train(Value weight) {
-  weight_casts_[&weight.layout()] = {};
+  if (recipe_.precision->autocast) weight_casts_[&weight.layout()] = {};
   if (grad_enabled_) leaves_.push_back(require_gradient(weight));
   return weight;
 }
@@ -203,19 +210,36 @@ GradNodeRef Machine::require_gradient(Value& value) {
 }
 
 Value Machine::allocate(LayoutRef layout) {
-  const Dim size = bytes(layout->dtype, layout->count);
   const Role role = phase_ == Phase::kBackward ? Role::kTemporary : Role::kFeatureMap;
-  auto storage = std::make_shared<Storage>(this, new_buffer(size, role, false));
+  auto storage = std::make_shared<Storage>(this, new_buffer(layout->bytes, role, false));
   return {std::move(layout), std::move(storage)};
 }
 
-Value Machine::allocate(DType dtype, const Shape& sizes) {
-  return allocate(contiguous_layout(dtype, sizes));
+size_t Machine::SameType::operator()(const TensorType& type) const {
+  auto hash = static_cast<size_t>(type.dtype);
+  const auto mix = [&](int64_t x) { hash = hash * 1099511628211U + static_cast<size_t>(x); };
+  for (const Dim& extent : type.shape) {
+    mix(extent.constant_term());
+    for (const Dim::Term& term : extent.terms()) mix(term.coefficient);
+  }
+  return hash;
 }
 
-Value Machine::host(DType dtype, const Shape& sizes) {
-  return {contiguous_layout(dtype, sizes), nullptr};
+bool Machine::SameType::operator()(const TensorType& a, const TensorType& b) const {
+  return a.dtype == b.dtype && a.shape == b.shape;
 }
+
+LayoutRef Machine::contiguous(DType dtype, Shape sizes) {
+  const auto [at, is_new] = layouts_.try_emplace({dtype, std::move(sizes)});
+  if (is_new) at->second = contiguous_layout(dtype, at->first.shape);
+  return at->second;
+}
+
+Value Machine::allocate(DType dtype, const Shape& sizes) {
+  return allocate(contiguous(dtype, sizes));
+}
+
+Value Machine::host(DType dtype, const Shape& sizes) { return {contiguous(dtype, sizes), nullptr}; }
 
 void Machine::launch(Kernel kernel, std::initializer_list<const Value*> read,
                      std::initializer_list<const Value*> written, bool dispatched) {

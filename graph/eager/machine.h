@@ -88,6 +88,8 @@ class Machine {
   // A tensor that lives before and after the step. Images, filters and what belongs to filters lie
   // as the policy's layout says.
   Value resident(DType dtype, const Shape& sizes, Role role);
+  // Memory for one that no operator reads: of an optimizer's state.
+  void reside(const TensorType& type, Role role) { new_buffer(bytes(type), role, true); }
   // One that takes so many bytes, whatever its type and sizes say: a quantized weight.
   Value packed(DType dtype, const Shape& sizes, Role role, const Dim& bytes);
   // A weight of which this device keeps a part alone: the whole has no memory until it is bound.
@@ -104,6 +106,8 @@ class Machine {
   // views and what autograd keeps follow.
   void bind(const Value& weight, const Dim& bytes, Stream stream = Stream::kCompute);
   void unbind(const Value& weight);
+  // One layout for all contiguous tensors of a type and sizes that are not resident.
+  LayoutRef contiguous(DType dtype, Shape sizes);
   // New storage, contiguous; or with given strides, dense in some order.
   Value allocate(DType dtype, const Shape& sizes);
   Value allocate(LayoutRef layout);
@@ -249,6 +253,11 @@ class Machine {
   std::optional<ActivationOffload> activations_;
   std::vector<Value> resident_values_;
   PassCopies copies_;
+  struct SameType {
+    size_t operator()(const TensorType& type) const;
+    bool operator()(const TensorType& a, const TensorType& b) const;
+  };
+  std::unordered_map<TensorType, LayoutRef, SameType, SameType> layouts_;
   std::vector<BufferId> ever_saved_;  // over all passes
   std::unordered_multimap<size_t, KernelId> kernel_index_;
   std::vector<Access> accesses_;  // of launches, where they are compiled
@@ -259,6 +268,8 @@ LayoutRef contiguous_layout(DType dtype, Shape sizes);
 LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decider);
 // Dense with the second dimension innermost, then the last: PyTorch's channels_last, NHWC.
 LayoutRef channels_last_layout(DType dtype, const Shape& sizes, Decider& decider);
+// The same of another type, where it is dense.
+LayoutRef of_type(DType dtype, const Layout& like);
 // Dense, its dimensions in memory in the order of `like` (empty_like's layout).
 LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider);
 // Dense, without overlap, in some order of dimensions.

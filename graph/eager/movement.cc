@@ -7,10 +7,9 @@
 namespace plimsoll::eager {
 namespace {
 
-// Strides under which `layout` can be seen as `sizes` without moving data, as
-// ATen/TensorUtils.cpp computeStride finds them; nothing where it cannot.
+// Strides under which a layout that is not contiguous can be seen as `sizes` without moving data,
+// as ATen/TensorUtils.cpp computeStride finds them; nothing where it cannot.
 std::optional<Shape> strides_for(const Layout& layout, const Shape& sizes, Decider& decider) {
-  if (layout.contiguous) return contiguous_layout(layout.dtype, sizes)->strides;
   const Shape& old = layout.sizes;
   Shape strides(sizes.size());
   if (old.empty()) return Shape(sizes.size(), Dim(1));
@@ -55,8 +54,10 @@ Value copy_of(Machine& m, const Value& x, LayoutRef layout, std::string op) {
 
 Value view(Machine& m, const Value& x, const Shape& sizes) {
   if (sizes == x.sizes()) return x;
-  auto strides = strides_for(x.layout(), sizes, m.decider());
-  Value y = window(m, x, sizes, strides ? *strides : contiguous_layout(x.dtype(), sizes)->strides);
+  const auto strides = x.contiguous() ? std::nullopt : strides_for(x.layout(), sizes, m.decider());
+  Value y = strides         ? window(m, x, sizes, *strides)
+            : x.on_device() ? m.view_of(x, m.contiguous(x.dtype(), sizes))
+                            : m.host(x.dtype(), sizes);
   const Value inputs[] = {x};
   m.record(y, inputs, {},
            [before = x.layout_ref()](Machine& mm, const Gradients& g, const GradNode&) {
@@ -66,7 +67,7 @@ Value view(Machine& m, const Value& x, const Shape& sizes) {
 }
 
 Value reshape(Machine& m, const Value& x, const Shape& sizes) {
-  if (strides_for(x.layout(), sizes, m.decider())) return view(m, x, sizes);
+  if (x.contiguous() || strides_for(x.layout(), sizes, m.decider())) return view(m, x, sizes);
   return unsafe_view(m, clone(m, x), sizes);
 }
 
@@ -77,9 +78,7 @@ Value unsafe_view(Machine& m, const Value& x, const Shape& sizes) {
 }
 
 // reshape()'s clone is contiguous; so is contiguous()'s.
-Value clone(Machine& m, const Value& x) {
-  return clone(m, x, contiguous_layout(x.dtype(), x.sizes()));
-}
+Value clone(Machine& m, const Value& x) { return clone(m, x, m.contiguous(x.dtype(), x.sizes())); }
 
 Value clone(Machine& m, const Value& x, LayoutRef layout) {
   Value y = copy_of(m, x, std::move(layout), "copy");

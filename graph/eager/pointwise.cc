@@ -10,6 +10,7 @@ namespace {
 Shape broadcast_sizes(std::span<const Value> operands, Decider& decider) {
   Shape sizes;
   for (const Value& v : operands) {
+    if (sizes == v.sizes()) continue;
     if (auto joined = broadcast(sizes, v.sizes(), decider)) sizes = std::move(*joined);
   }
   return sizes;
@@ -17,11 +18,11 @@ Shape broadcast_sizes(std::span<const Value> operands, Decider& decider) {
 
 // TensorIterator's rule: dimensions lie in the result as in the first operand that tells two of
 // them apart; broadcast dimensions (stride 0) tell nothing.
-LayoutRef result_layout(std::span<const Value> operands, DType dtype, Shape sizes,
-                        Decider& decider) {
+LayoutRef result_layout(Machine& m, std::span<const Value> operands, DType dtype, Shape sizes) {
+  Decider& decider = m.decider();
   const bool plain = std::all_of(operands.begin(), operands.end(),
                                  [&](const Value& v) { return !v.on_device() || v.contiguous(); });
-  if (plain) return contiguous_layout(dtype, std::move(sizes));
+  if (plain) return m.contiguous(dtype, std::move(sizes));
   const size_t rank = sizes.size();
   const auto stride_of = [&](const Value& v, size_t dim) -> Dim {
     const size_t added = rank - v.rank();
@@ -73,7 +74,7 @@ Value elementwise(Machine& m, std::string op, std::span<const Value> operands, D
                   int64_t flop_per_element) {
   Shape sizes = broadcast_sizes(operands, m.decider());
   if (!on_device(operands)) return m.host(dtype, sizes);
-  Value y = m.allocate(result_layout(operands, dtype, std::move(sizes), m.decider()));
+  Value y = m.allocate(result_layout(m, operands, dtype, std::move(sizes)));
   m.launch_over(KernelClass::kPointwise, std::move(op), y.count() * Dim(flop_per_element), operands,
                 y);
   return y;
@@ -339,11 +340,9 @@ Value addcmul(Machine& m, const Value& x, const Value& a, const Value& b) {
 Value dropout(Machine& m, const Value& x) {
   if (!x.on_device()) return x;
   const Value operands[] = {x};
-  Value y = m.allocate(result_layout(operands, x.dtype(), x.sizes(), m.decider()));
+  Value y = m.allocate(result_layout(m, operands, x.dtype(), x.sizes()));
   const bool bytes_per_element = m.policy().dropout_mask_bytes == 1;
-  auto mask_layout = std::make_shared<Layout>(y.layout());
-  mask_layout->dtype = bytes_per_element ? DType::kBool : x.dtype();
-  Value mask = m.allocate(std::move(mask_layout));
+  Value mask = m.allocate(of_type(bytes_per_element ? DType::kBool : x.dtype(), y.layout()));
   m.launch_rows(KernelClass::kPointwise, "dropout", y.count() * Dim(2), {&x}, {&y, &mask});
   const Value inputs[] = {x};
   m.record(y, inputs, {{mask, "dropout keeps its mask"}},

@@ -37,6 +37,7 @@ struct Layout {
   Shape sizes;
   Shape strides;  // in elements
   Dim count;      // product of sizes
+  Dim bytes;      // of a dense tensor
   bool contiguous = false;
 };
 using LayoutRef = std::shared_ptr<const Layout>;
@@ -62,7 +63,7 @@ class Value {
   size_t rank() const { return layout_->sizes.size(); }
   const Dim& count() const { return layout_->count; }
   bool contiguous() const { return layout_->contiguous; }
-  Dim bytes() const { return plimsoll::bytes(layout_->dtype, layout_->count); }
+  const Dim& bytes() const { return layout_->bytes; }
 
   bool requires_grad() const { return grad_ != nullptr; }
   const GradNodeRef& grad() const { return grad_; }

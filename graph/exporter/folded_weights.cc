@@ -102,7 +102,7 @@ bool is_rows(const Tensor& t) {
 
 // Rows that every sample begins with: learned queries (DETR), latents (Perceiver).
 void find_folded_tokens(const Graph& graph, std::vector<WeightRole>& kinds) {
-  const std::vector<std::vector<NodeId>> readers = consumers(graph);
+  const Consumers readers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     if (!is_folded(t, kinds[id]) || !is_rows(t) || readers[id].empty()) continue;
@@ -121,7 +121,7 @@ struct OwnArray {
 };
 
 std::vector<OwnArray> folded_arrays(const Graph& graph) {
-  const std::vector<std::vector<NodeId>> readers = consumers(graph);
+  const Consumers readers(graph);
   std::vector<OwnArray> arrays;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];

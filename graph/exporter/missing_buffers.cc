@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,7 @@ bool is_rotary_table(const Tensor& t) {
 
 // How many modules hold a table of their own: exporters write equal ones once. Modules of one kind
 // have the same name in their parents ("blocks.0.attn", "blocks.1.attn").
-size_t holders(const Graph& graph, const std::vector<NodeId>& readers, TensorId table) {
+size_t holders(const Graph& graph, std::span<const NodeId> readers, TensorId table) {
   std::set<std::string_view> modules;
   for (const NodeId reader : readers) {
     const Node& node = graph.nodes[reader];
@@ -62,7 +63,7 @@ std::vector<TensorType> missing_buffers(const Graph& graph, const std::vector<We
     if (tracks) buffers.push_back({DType::kInt64, {}});
   }
   if (graph.exporter != Exporter::kPyTorch) return buffers;
-  const auto readers = consumers(graph);
+  const Consumers readers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     const bool held = kinds[id] == WeightRole::kBuffer || kinds[id] == WeightRole::kConstant;

@@ -18,7 +18,7 @@ bool rearranges(const Node& node) {
 
 // Is what positions pick from this table multiplied with data, and nothing else done with it?
 // Rotary sines are (GPT-J, CodeGen); positions that were learned are added.
-bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+bool picked_factor(const Graph& graph, const Consumers& readers,
                    const std::vector<char>& independent, TensorId table) {
   bool picked = false, factor = false;
   std::vector<TensorId> pending{table};
@@ -47,8 +47,7 @@ bool picked_factor(const Graph& graph, const std::vector<std::vector<NodeId>>& r
 
 // A square for all samples and heads of which slices alone are read, [1, 1, N, N]: the triangle
 // that OpenAI's GPT multiplies its scores with.
-bool is_sliced_square(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                      TensorId table) {
+bool is_sliced_square(const Graph& graph, const Consumers& readers, TensorId table) {
   const Shape& s = *graph.tensors[table].shape;
   return s.size() == 4 && s[0] == Dim(1) && s[1] == Dim(1) && s[2] == s[3] &&
          !readers[table].empty() &&
@@ -58,8 +57,7 @@ bool is_sliced_square(const Graph& graph, const std::vector<std::vector<NodeId>>
 
 // Does nothing but comparisons read it, or views of it that are compared? Those have no gradient: a
 // mask of ones and zeros, whatever its name (minGPT's "attn.bias").
-bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                 TensorId table) {
+bool is_compared(const Graph& graph, const Consumers& readers, TensorId table) {
   bool compared = false;
   std::vector<TensorId> pending{table};
   for (size_t visited = 0; visited < pending.size(); ++visited) {
@@ -82,8 +80,7 @@ bool is_compared(const Graph& graph, const std::vector<std::vector<NodeId>>& rea
 
 // What a layer's weight is multiplied with element by element: the mask of PixelCNN's convolutions.
 // Nobody trains two factors of one weight.
-bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                  TensorId mask) {
+bool masks_weight(const Graph& graph, const Consumers& readers, TensorId mask) {
   const Tensor& t = graph.tensors[mask];
   if (readers[mask].size() != 1 || !has_role(t.name, NameRole::kMask)) return false;
   const Node& node = graph.nodes[readers[mask][0]];
@@ -94,16 +91,14 @@ bool masks_weight(const Graph& graph, const std::vector<std::vector<NodeId>>& re
 
 // Sines of patches that are registered as a buffer; learned ones of this name are picked by
 // position.
-bool is_patch_positions(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                        TensorId table) {
+bool is_patch_positions(const Graph& graph, const Consumers& readers, TensorId table) {
   return has_role(graph.tensors[table].name, NameRole::kPatchSines) &&
          std::ranges::none_of(
              readers[table], [&](NodeId id) { return has(graph.nodes[id], OpRow::kPicksByIndex); });
 }
 
 // Do layers multiply by it, or by views of it? A weight of two arrays, as a gain of its rows.
-bool is_weight_of_layer(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                        TensorId product) {
+bool is_weight_of_layer(const Graph& graph, const Consumers& readers, TensorId product) {
   std::vector<TensorId> pending{product};
   for (size_t visited = 0; visited < pending.size() && visited < 64; ++visited) {
     for (const NodeId id : readers[pending[visited]]) {
@@ -121,7 +116,7 @@ bool is_weight_of_layer(const Graph& graph, const std::vector<std::vector<NodeId
 
 void find_tables(const Graph& graph, std::vector<WeightRole>& kinds) {
   const std::vector<char> independent = input_independent(graph);
-  const std::vector<std::vector<NodeId>> readers = consumers(graph);
+  const Consumers readers(graph);
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
     const bool table = t.kind == TensorKind::kParameter && t.shape && t.shape->size() == 2 &&

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/base/escape.h"
 
@@ -46,14 +47,20 @@ std::vector<char> read_by_nodes(const Graph& graph) {
   return read;
 }
 
-std::vector<std::vector<NodeId>> consumers(const Graph& graph) {
-  std::vector<std::vector<NodeId>> readers(graph.tensors.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    for (const TensorId in : graph.nodes[id].inputs) {
-      if (in != kNoTensor) readers[in].push_back(id);
+Consumers::Consumers(const Graph& graph) : begin_(graph.tensors.size() + 1, 0) {
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) ++begin_[in + 1];
     }
   }
-  return readers;
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  nodes_.resize(begin_.back());
+  std::vector<uint32_t> next(begin_.begin(), begin_.end() - 1);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (const TensorId in : graph.nodes[id].inputs) {
+      if (in != kNoTensor) nodes_[next[in]++] = id;
+    }
+  }
 }
 
 namespace {
@@ -130,7 +137,7 @@ std::string name_cycle(const Graph& graph, const std::vector<int>& waiting) {
 }
 
 Result<void> sort_nodes(Graph& graph) {
-  const auto readers = consumers(graph);
+  const Consumers readers(graph);
   std::vector<int> waiting(graph.nodes.size(), 0);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     for (const TensorId in : graph.nodes[id].inputs) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -170,8 +171,18 @@ std::string describe(const Graph& graph, NodeId node);
 // Adds to the help of diagnostics[from..] that the guess may be wrong.
 void add_guess(Diagnostics& diagnostics, size_t from, const Guess& guess);
 
-// For each tensor, the nodes that read it, in order; one entry per use.
-std::vector<std::vector<NodeId>> consumers(const Graph& graph);
+// For each tensor, the nodes that read it, in order; one entry per use. Of the graph as it is now.
+class Consumers {
+ public:
+  explicit Consumers(const Graph& graph);
+  std::span<const NodeId> operator[](TensorId tensor) const {
+    return std::span(nodes_).subspan(begin_[tensor], begin_[tensor + 1] - begin_[tensor]);
+  }
+
+ private:
+  std::vector<NodeId> nodes_;    // of one tensor after another
+  std::vector<uint32_t> begin_;  // in nodes_; one more, the end
+};
 
 // For each tensor, whether a node reads it.
 std::vector<char> read_by_nodes(const Graph& graph);

@@ -14,9 +14,7 @@ namespace {
 class Splitter {
  public:
   Splitter(const Graph& graph, int64_t ranks, const std::vector<TensorId>& received)
-      : graph_(graph), ranks_(ranks), received_(received) {
-    readers_ = consumers(graph);
-  }
+      : graph_(graph), ranks_(ranks), received_(received), readers_(graph) {}
 
   TensorSplit run(bool sequence) {
     for (const Unit& unit : units_below(graph_, "")) {
@@ -265,7 +263,7 @@ class Splitter {
   const Graph& graph_;
   int64_t ranks_;
   const std::vector<TensorId>& received_;
-  std::vector<std::vector<NodeId>> readers_;
+  Consumers readers_;
   TensorSplit split_;
 };
 

@@ -20,7 +20,7 @@ bool shows_its_input(const Node& node) { return has(node, OpRow::kSharesStorage)
 class Widened {
  public:
   explicit Widened(const Graph& graph)
-      : graph_(graph), readers_(consumers(graph)), single_(graph.tensors.size(), 0) {
+      : graph_(graph), readers_(graph), single_(graph.tensors.size(), 0) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id) visit(graph.nodes[id]);
   }
 
@@ -99,7 +99,7 @@ class Widened {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<NodeId>> readers_;
+  Consumers readers_;
   std::vector<char> single_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "graph/ops/input_independent.h"
@@ -10,9 +11,12 @@ namespace plimsoll {
 
 Rewrite::Rewrite(Graph& graph)
     : graph_(graph),
-      readers_(consumers(graph)),
+      readers_(graph.tensors.size()),
       is_output_(graph.tensors.size(), 0),
       removed_(graph.nodes.size(), 0) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (const TensorId in : graph.nodes[id].inputs) read(id, in);
+  }
   for (const TensorId out : graph.outputs) is_output_[out] = 1;
   independent_ = plimsoll::input_independent(graph);
 }
@@ -305,6 +309,10 @@ NodeId Rewrite::right_after(TensorId tensor) const {
 
 std::vector<NodeId> Rewrite::finish() {
   std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode);
+  if (removed_count_ == 0 && inserted_.empty()) {
+    std::iota(new_id.begin(), new_id.end(), NodeId{0});
+    return new_id;
+  }
   std::vector<Node> nodes;
   nodes.reserve(graph_.nodes.size());
   for (const NodeId id : order()) {

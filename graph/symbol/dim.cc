@@ -11,6 +11,7 @@ namespace plimsoll {
 namespace {
 
 using Term = Dim::Term;
+using Factors = Dim::Factors;
 using AtomPtr = Dim::AtomPtr;
 
 int compare_atoms(const AtomPtr& a, const AtomPtr& b) {
@@ -21,13 +22,17 @@ int compare_atoms(const AtomPtr& a, const AtomPtr& b) {
   return compare_structure(a->right, b->right);
 }
 
-int compare_factors(const std::vector<AtomPtr>& a, const std::vector<AtomPtr>& b) {
+int compare_factors(const Term& x, const Term& y) {
+  if (x.shared == y.shared) return 0;
+  const Factors &a = x.factors(), &b = y.factors();
   if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;  // higher degree first
   for (size_t i = 0; i < a.size(); ++i) {
     if (const int order = compare_atoms(a[i], b[i])) return order;
   }
   return 0;
 }
+
+bool before(const AtomPtr& a, const AtomPtr& b) { return compare_atoms(a, b) < 0; }
 
 constexpr size_t kMostTerms = 4096;  // beyond it, no model we know of: treated as overflow
 
@@ -41,10 +46,33 @@ struct DimBuilder {
     return d;
   }
 
-  static Dim make(int64_t constant, std::vector<Term> terms) {
+  static Dim make(int64_t constant, std::span<Term> terms) {
     if (terms.size() > kMostTerms) return overflow();
     Dim d(constant);
-    if (!terms.empty()) d.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
+    if (terms.empty()) return d;
+    const auto own = std::make_shared<Term[]>(terms.size());
+    std::move(terms.begin(), terms.end(), own.get());
+    d.count_ = static_cast<uint32_t>(terms.size());
+    d.terms_ = own;
+    return d;
+  }
+
+  static Dim make(int64_t constant, Term term) { return make(constant, std::span(&term, 1)); }
+
+  // The same terms, each with the coefficient that `change` makes of its own; nothing where it
+  // makes none of one.
+  template <class Change>
+  static std::optional<Dim> with_coefficients(const Dim& a, int64_t constant, Change change) {
+    Dim d(constant);
+    if (!a.terms_) return d;
+    const auto own = std::make_shared<Term[]>(a.count_);
+    for (size_t i = 0; i < a.count_; ++i) {
+      const std::optional<int64_t> changed = change(a.terms_[i].coefficient);
+      if (!changed) return std::nullopt;
+      own[i] = {*changed, a.terms_[i].shared};
+    }
+    d.count_ = a.count_;
+    d.terms_ = own;
     return d;
   }
 
@@ -54,7 +82,11 @@ struct DimBuilder {
     a->kind = kind;
     a->left = std::move(left);
     a->right = std::move(right);
-    return make(0, {{1, {std::move(a)}}});
+    return make(0, of_atom(std::move(a)));
+  }
+
+  static Term of_atom(AtomPtr atom) {
+    return {1, std::make_shared<const Factors>(1, std::move(atom))};
   }
 
   // a + sign*b by merging two sorted lists.
@@ -63,20 +95,16 @@ struct DimBuilder {
     const auto scaled = checked_multiply(b.constant_, sign);
     const auto constant = scaled ? checked_add(a.constant_, *scaled) : std::nullopt;
     if (!constant) return overflow();
-    if (!a.terms_ && !b.terms_) return Dim(*constant);
-    if (!b.terms_) {
-      Dim d = a;
+    if (!b.terms_ || (!a.terms_ && sign == 1)) {
+      Dim d = b.terms_ ? b : a;
       d.constant_ = *constant;
       return d;
     }
     std::vector<Term> terms;
-    const auto& x = a.terms();
-    const auto& y = b.terms();
+    const auto x = a.terms(), y = b.terms();
     terms.reserve(x.size() + y.size());
     for (size_t i = 0, j = 0; i < x.size() || j < y.size();) {
-      const int order = i == x.size()   ? 1
-                        : j == y.size() ? -1
-                                        : compare_factors(x[i].factors, y[j].factors);
+      const int order = i == x.size() ? 1 : j == y.size() ? -1 : compare_factors(x[i], y[j]);
       if (order < 0) {
         terms.push_back(x[i++]);
         continue;
@@ -84,11 +112,11 @@ struct DimBuilder {
       const auto c = checked_multiply(y[j].coefficient, sign);
       const auto sum = !c ? c : order > 0 ? c : checked_add(x[i].coefficient, *c);
       if (!sum) return overflow();
-      if (*sum != 0) terms.push_back({*sum, y[j].factors});
+      if (*sum != 0) terms.push_back({*sum, y[j].shared});
       if (order == 0) ++i;
       ++j;
     }
-    return make(*constant, std::move(terms));
+    return make(*constant, terms);
   }
 
   static Dim scale(const Dim& a, int64_t factor) {
@@ -97,44 +125,36 @@ struct DimBuilder {
     if (factor == 0) return {};
     const auto constant = checked_multiply(a.constant_, factor);
     if (!constant) return overflow();
-    std::vector<Term> terms = a.terms();
-    for (Term& t : terms) {
-      const auto c = checked_multiply(t.coefficient, factor);
-      if (!c) return overflow();
-      t.coefficient = *c;
-    }
-    return make(*constant, std::move(terms));
+    auto scaled =
+        with_coefficients(a, *constant, [&](int64_t own) { return checked_multiply(own, factor); });
+    return scaled ? std::move(*scaled) : overflow();
   }
 
   static Dim multiply_term(const Dim& a, const Term& t) {
     std::vector<Term> terms;
     terms.reserve(a.terms().size() + 1);
-    const auto push = [&](int64_t coefficient, const std::vector<AtomPtr>& factors) {
+    const auto push = [&](int64_t coefficient, std::shared_ptr<const Factors> factors) {
       const auto c = checked_multiply(coefficient, t.coefficient);
-      if (!c) return false;
-      Term product{*c, {}};
-      product.factors.resize(factors.size() + t.factors.size());
-      std::merge(factors.begin(), factors.end(), t.factors.begin(), t.factors.end(),
-                 product.factors.begin(),
-                 [](const AtomPtr& x, const AtomPtr& y) { return compare_atoms(x, y) < 0; });
-      terms.push_back(std::move(product));
-      return true;
+      if (c) terms.push_back({*c, std::move(factors)});
+      return c.has_value();
     };
     for (const Term& x : a.terms()) {
-      if (!push(x.coefficient, x.factors)) return overflow();
+      Factors both(x.factors().size() + t.factors().size());
+      std::merge(x.factors().begin(), x.factors().end(), t.factors().begin(), t.factors().end(),
+                 both.begin(), before);
+      if (!push(x.coefficient, std::make_shared<const Factors>(std::move(both)))) return overflow();
     }
-    if (a.constant_ != 0 && !push(a.constant_, {})) return overflow();
-    std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) {
-      return compare_factors(x.factors, y.factors) < 0;
-    });
-    return make(0, std::move(terms));
+    if (a.constant_ != 0 && !push(a.constant_, t.shared)) return overflow();
+    std::sort(terms.begin(), terms.end(),
+              [](const Term& x, const Term& y) { return compare_factors(x, y) < 0; });
+    return make(0, terms);
   }
 };
 
 Dim Dim::symbol(std::string name) {
   auto a = std::make_shared<Atom>();
   a->name = std::move(name);
-  return DimBuilder::make(0, {{1, {std::move(a)}}});
+  return DimBuilder::make(0, DimBuilder::of_atom(std::move(a)));
 }
 
 std::optional<int64_t> Dim::constant() const {
@@ -142,18 +162,13 @@ std::optional<int64_t> Dim::constant() const {
   return constant_;
 }
 
-const std::vector<Dim::Term>& Dim::terms() const {
-  static const std::vector<Term> kNone;
-  return terms_ ? *terms_ : kNone;
-}
-
 Dim operator+(const Dim& a, const Dim& b) { return DimBuilder::add(a, b, 1); }
 Dim operator-(const Dim& a, const Dim& b) { return DimBuilder::add(a, b, -1); }
 
 Dim operator*(const Dim& a, const Dim& b) {
   if (a.overflowed_ || b.overflowed_) return DimBuilder::overflow();
-  if (!b.terms_) return DimBuilder::scale(a, b.constant_);
-  if (!a.terms_) return DimBuilder::scale(b, a.constant_);
+  if (b.is_constant()) return DimBuilder::scale(a, b.constant_);
+  if (a.is_constant()) return DimBuilder::scale(b, a.constant_);
   Dim sum = DimBuilder::scale(a, b.constant_);
   for (const Dim::Term& t : b.terms()) sum += DimBuilder::multiply_term(a, t);
   return sum;
@@ -164,13 +179,11 @@ int compare_structure(const Dim& a, const Dim& b) {
   if (a.constant_term() != b.constant_term()) {
     return a.constant_term() < b.constant_term() ? -1 : 1;
   }
-  const auto& x = a.terms();
-  const auto& y = b.terms();
-  if (&x == &y) return 0;
+  const auto x = a.terms(), y = b.terms();
   if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
   for (size_t i = 0; i < x.size(); ++i) {
     if (x[i].coefficient != y[i].coefficient) return x[i].coefficient < y[i].coefficient ? -1 : 1;
-    if (const int order = compare_factors(x[i].factors, y[i].factors)) return order;
+    if (const int order = compare_factors(x[i], y[i])) return order;
   }
   return 0;
 }
@@ -187,13 +200,8 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
     const int64_t d = b.constant_term();
     const auto constant = checked_divide(a.constant_term(), d);
     if (!constant) return std::nullopt;
-    std::vector<Term> terms = a.terms();
-    for (Term& t : terms) {
-      const auto coefficient = checked_divide(t.coefficient, d);
-      if (!coefficient) return std::nullopt;
-      t.coefficient = *coefficient;
-    }
-    return DimBuilder::make(*constant, std::move(terms));
+    return DimBuilder::with_coefficients(a, *constant,
+                                         [&](int64_t own) { return checked_divide(own, d); });
   }
   // Long division by the leading term; both lists are sorted by degree, so it terminates.
   Dim rest = a;
@@ -205,12 +213,14 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
     const Term& t = rest.terms().front();
     const auto coefficient = checked_divide(t.coefficient, lead.coefficient);
     if (!coefficient) return std::nullopt;
-    Term q{*coefficient, {}};
-    std::set_difference(t.factors.begin(), t.factors.end(), lead.factors.begin(),
-                        lead.factors.end(), std::back_inserter(q.factors),
-                        [](const AtomPtr& x, const AtomPtr& y) { return compare_atoms(x, y) < 0; });
-    if (q.factors.size() + lead.factors.size() != t.factors.size()) return std::nullopt;
-    const Dim part = q.factors.empty() ? Dim(q.coefficient) : DimBuilder::make(0, {q});
+    Factors left;
+    std::set_difference(t.factors().begin(), t.factors().end(), lead.factors().begin(),
+                        lead.factors().end(), std::back_inserter(left), before);
+    if (left.size() + lead.factors().size() != t.factors().size()) return std::nullopt;
+    const Dim part =
+        left.empty() ? Dim(*coefficient)
+                     : DimBuilder::make(
+                           0, Term{*coefficient, std::make_shared<const Factors>(std::move(left))});
     quotient += part;
     rest -= part * b;
     if (rest.overflowed() || quotient.overflowed()) return std::nullopt;
@@ -225,14 +235,13 @@ std::pair<Dim, Dim> split_multiples(const Dim& a, int64_t d) {
   std::vector<Term> whole, rest;
   for (const Term& t : a.terms()) {
     if (t.coefficient % d == 0) {
-      whole.push_back({t.coefficient / d, t.factors});
+      whole.push_back({t.coefficient / d, t.shared});
     } else {
       rest.push_back(t);
     }
   }
   const int64_t q = floor_divide(a.constant_term(), d);
-  return {DimBuilder::make(q, std::move(whole)),
-          DimBuilder::make(a.constant_term() - q * d, std::move(rest))};
+  return {DimBuilder::make(q, whole), DimBuilder::make(a.constant_term() - q * d, rest)};
 }
 
 Dim divide(AtomKind kind, const Dim& a, const Dim& b) {
@@ -252,10 +261,10 @@ Dim divide(AtomKind kind, const Dim& a, const Dim& b) {
   if (rest.is_constant()) return whole + Dim(floor_divide(rest.constant_term(), d));
   // floor((floor(x/p) + c)/d) = floor((x + c*p)/(p*d))
   if (const Term& t = rest.terms().front();
-      rest.terms().size() == 1 && t.coefficient == 1 && t.factors.size() == 1 &&
-      t.factors[0]->kind == AtomKind::kFloorDiv && t.factors[0]->right.is_constant()) {
-    const Dim& p = t.factors[0]->right;
-    const Dim inside = t.factors[0]->left + p * rest.constant_term(), product = p * d;
+      rest.terms().size() == 1 && t.coefficient == 1 && t.factors().size() == 1 &&
+      t.factors()[0]->kind == AtomKind::kFloorDiv && t.factors()[0]->right.is_constant()) {
+    const Dim& p = t.factors()[0]->right;
+    const Dim inside = t.factors()[0]->left + p * rest.constant_term(), product = p * d;
     if (!inside.overflowed() && !product.overflowed())
       return whole + divide(AtomKind::kFloorDiv, inside, product);
   }
@@ -283,7 +292,7 @@ Dim min(const Dim& a, const Dim& b) { return extremum(AtomKind::kMin, a, b); }
 
 void Dim::collect_symbols(std::set<std::string>& names) const {
   for (const Term& t : terms()) {
-    for (const AtomPtr& f : t.factors) {
+    for (const AtomPtr& f : t.factors()) {
       if (f->kind == AtomKind::kSymbol) {
         names.insert(f->name);
       } else {
@@ -323,9 +332,9 @@ std::string Dim::text() const {
     const uint64_t magnitude = t.coefficient < 0 ? -static_cast<uint64_t>(t.coefficient)
                                                  : static_cast<uint64_t>(t.coefficient);
     if (magnitude != 1) out += fmt::format("{}*", magnitude);
-    for (size_t i = 0; i < t.factors.size(); ++i) {
+    for (size_t i = 0; i < t.factors().size(); ++i) {
       if (i > 0) out += "*";
-      out += atom_text(*t.factors[i]);
+      out += atom_text(*t.factors()[i]);
     }
   }
   if (out.empty()) return fmt::format("{}", constant_);

@@ -8,7 +8,8 @@
 //
 // Arithmetic never wraps: a coefficient that leaves 64 bits makes the Dim `overflowed()`, which
 // sticks, and which evaluation and Graph verification report as an error.
-// Cost: constants never allocate; a Dim with symbols shares its terms.
+// Cost: constants never allocate; a Dim with symbols shares its terms, and its multiples share what
+// the terms multiply.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,9 +32,11 @@ class Dim {
  public:
   struct Atom;
   using AtomPtr = std::shared_ptr<const Atom>;
+  using Factors = std::vector<AtomPtr>;  // sorted, repeats for powers, never empty
   struct Term {
     int64_t coefficient = 0;
-    std::vector<AtomPtr> factors;  // sorted, repeats for powers, never empty
+    std::shared_ptr<const Factors> shared;
+    const Factors& factors() const { return *shared; }
   };
 
   Dim(int64_t constant = 0) : constant_(constant) {}  // NOLINT: a number is a Dim
@@ -43,7 +47,7 @@ class Dim {
   bool overflowed() const { return overflowed_; }
 
   int64_t constant_term() const { return constant_; }
-  const std::vector<Term>& terms() const;
+  std::span<const Term> terms() const { return {terms_.get(), terms_ ? count_ : 0}; }
 
   // The value under a binding. E131 for an unbound symbol, E232 where 64 bits overflow or a divisor
   // is not positive. Many Dims are evaluated faster by one DimEvaluator.
@@ -65,7 +69,8 @@ class Dim {
   friend struct DimBuilder;
   int64_t constant_ = 0;
   bool overflowed_ = false;
-  std::shared_ptr<const std::vector<Term>> terms_;
+  uint32_t count_ = 0;  // of terms, where there are any
+  std::shared_ptr<const Term[]> terms_;
 };
 
 enum class AtomKind : uint8_t { kSymbol, kFloorDiv, kCeilDiv, kMax, kMin };

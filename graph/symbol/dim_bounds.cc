@@ -53,7 +53,7 @@ std::optional<int64_t> bound(const Dim& a, bool lower) {
   for (const Dim::Term& t : a.terms()) {
     const bool want_lower = (t.coefficient > 0) == lower;
     int64_t product = t.coefficient;
-    for (const Dim::AtomPtr& f : t.factors) {
+    for (const Dim::AtomPtr& f : t.factors()) {
       const auto floor = atom_bound(*f, true);
       if (!floor || *floor < 0) return std::nullopt;
       const auto b = want_lower ? floor : atom_bound(*f, false);

@@ -54,7 +54,7 @@ Result<int64_t> DimEvaluator::operator()(const Dim& d) {
   int64_t sum = d.constant_term();
   for (const Dim::Term& t : d.terms()) {
     int64_t product = t.coefficient;
-    for (const Dim::AtomPtr& f : t.factors) {
+    for (const Dim::AtomPtr& f : t.factors()) {
       int64_t value = last_value_;
       if (f.get() != last_) {
         auto found = atom(*f);

@@ -26,7 +26,7 @@ Dim substitute(const Dim& in, std::string_view symbol, const Dim& by) {
   Dim sum = in.constant_term();
   for (const Dim::Term& term : in.terms()) {
     Dim product = term.coefficient;
-    for (const Dim::AtomPtr& atom : term.factors) product *= substituted(atom, symbol, by);
+    for (const Dim::AtomPtr& atom : term.factors()) product *= substituted(atom, symbol, by);
     sum += product;
   }
   return sum;

@@ -13,16 +13,16 @@ Tape::Slot Tape::push(const Instruction& instruction) {
 
 Tape::Slot Tape::add(const Dim& d) {
   if (d.overflowed()) return push({.kind = Kind::kFailure});
-  std::vector<Term> terms;
+  // What atoms are made of comes first, so that each sum's terms and factors lie together.
   for (const Dim::Term& term : d.terms()) {
-    std::vector<Slot> factors;
-    for (const Dim::AtomPtr& factor : term.factors) factors.push_back(atom(factor));
-    const auto begin = static_cast<uint32_t>(factors_.size());
-    factors_.insert(factors_.end(), factors.begin(), factors.end());
-    terms.push_back({term.coefficient, begin, static_cast<uint32_t>(factors_.size())});
+    for (const Dim::AtomPtr& factor : term.factors()) atom(factor);
   }
   const auto begin = static_cast<uint32_t>(terms_.size());
-  terms_.insert(terms_.end(), terms.begin(), terms.end());
+  for (const Dim::Term& term : d.terms()) {
+    const auto first = static_cast<uint32_t>(factors_.size());
+    for (const Dim::AtomPtr& factor : term.factors()) factors_.push_back(atom(factor));
+    terms_.push_back({term.coefficient, first, static_cast<uint32_t>(factors_.size())});
+  }
   return push({.constant = d.constant_term(),
                .left = begin,
                .right = static_cast<uint32_t>(terms_.size())});

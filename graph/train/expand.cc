@@ -168,6 +168,7 @@ class Expander {
 
   // Only the trained network's weights want gradients, which begin anew.
   void begin_phase(const PlannedNetwork& trained) {
+    own_.resize(graph_.tensors.size());
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       if (value(id).requires_grad()) own_[id] = value(id).grad();
       if (!own_[id]) continue;
@@ -208,8 +209,6 @@ class Expander {
   }
 
   void make_residents() {
-    own_.resize(graph_.tensors.size());
-    fed_.resize(graph_.tensors.size());
     for (const TensorId id : graph_.inputs) fed_[id] = value(id);
     strategies_ = parallel::strategies({machine_, graph_, placements_, forward_->values()});
     if (!trains_) return;
@@ -246,7 +245,7 @@ class Expander {
 
   void note_unreached() {
     for (TensorId id = 0; trains_ && id < graph_.tensors.size(); ++id) {
-      const auto& leaf = own_[id] ? own_[id] : value(id).grad();
+      const auto& leaf = !own_.empty() && own_[id] ? own_[id] : value(id).grad();
       if (graph_.tensors[id].kind == TensorKind::kParameter && kinds_[id] == WeightRole::kTrained &&
           leaf && leaf->is_leaf && !leaf->reached)
         kinds_[id] = WeightRole::kUnreached;
@@ -388,8 +387,9 @@ class Expander {
   bool trains_;
   Forward* forward_ = nullptr;
   std::vector<size_t> begins_;           // of the phase that runs: the first event of each pass
-  std::vector<Value> fed_;               // inputs as the loader brings them
-  std::vector<eager::GradNodeRef> own_;  // where weights' gradients go, frozen or not
+  std::map<TensorId, Value> fed_;  // inputs as the loader brings them
+  // Where networks are trained in turn: where weights' gradients go, frozen or not.
+  std::vector<eager::GradNodeRef> own_;
   std::vector<std::unique_ptr<Observer>> strategies_;
   std::map<int64_t, MicroBatch> in_flight_;
   std::vector<Value> held_;

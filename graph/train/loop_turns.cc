@@ -21,7 +21,7 @@ struct Loop {
 class TurnSearch {
  public:
   explicit TurnSearch(const Graph& graph)
-      : graph_(graph), readers_(consumers(graph)), until_(graph.tensors.size(), kNoNode) {}
+      : graph_(graph), readers_(graph), until_(graph.tensors.size(), kNoNode) {}
 
   std::vector<NodeId> run() {
     std::map<NodeId, std::vector<NodeId>> repeated;  // by the first node that reads a weight
@@ -30,7 +30,8 @@ class TurnSearch {
       // A matrix or a filter: layers of one kind share numbers of their code, too.
       if (t.kind != TensorKind::kParameter || !is_float(t.dtype)) continue;
       if (!t.shape || t.shape->size() < 2) continue;
-      if (readers_[id].size() > 1) repeated.emplace(readers_[id].front(), readers_[id]);
+      const auto readers = readers_[id];
+      if (readers.size() > 1) repeated.try_emplace(readers.front(), readers.begin(), readers.end());
     }
     NodeId tried = 0;  // nodes before it have been looked at
     for (const auto& [first, nodes] : repeated) {
@@ -142,7 +143,7 @@ class TurnSearch {
   }
 
   const Graph& graph_;
-  const std::vector<std::vector<NodeId>> readers_;
+  const Consumers readers_;
   std::vector<NodeId> until_;
 };
 

@@ -20,7 +20,7 @@ class DoubtSearch {
   DoubtSearch(const Graph& graph, const std::vector<WeightRole>& kinds)
       : graph_(graph),
         kinds_(kinds),
-        readers_(consumers(graph)),
+        readers_(graph),
         weighed_(graph.tensors.size(), 0),
         fed_(graph.tensors.size(), 0) {
     for (TensorId id = 0; id < graph.tensors.size(); ++id) {
@@ -161,7 +161,7 @@ class DoubtSearch {
   }
 
   bool runs_into_activation(const Node& node) const {
-    const auto& readers = readers_[node.outputs[0]];
+    const auto readers = readers_[node.outputs[0]];
     return readers.size() == 1 && plimsoll::has(graph_.nodes[readers[0]], OpRow::kRectifier);
   }
 
@@ -203,7 +203,7 @@ class DoubtSearch {
 
   const Graph& graph_;
   const std::vector<WeightRole>& kinds_;
-  const std::vector<std::vector<NodeId>> readers_;
+  const Consumers readers_;
   std::vector<char> weighed_, fed_;  // tensors that a weight or a buffer, that float inputs are in
   std::map<TensorId, std::string_view> modules_;
   Tally fixed_, bare_, quantised_, merged_;

@@ -17,6 +17,7 @@ void keep_memory() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ::mallopt(M_MMAP_THRESHOLD, 1 << 25);  // the most that is taken
   ::mallopt(M_TOP_PAD, 1 << 22);
+  ::mallopt(M_MXFAST, 0);  // small blocks would be merged anew at each large one
 }
 
 }  // namespace

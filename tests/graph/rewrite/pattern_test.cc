@@ -70,7 +70,7 @@ std::string returning(const std::vector<std::string>& lines) {
   std::string text = joined(lines);
   const auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, text << graph.error().front().message);
-  const auto readers = consumers(*graph);
+  const Consumers readers(*graph);
   for (const Node& node : graph->nodes) {
     for (const TensorId out : node.outputs) {
       if (readers[out].empty()) text += "output " + graph->tensors[out].name + "\n";

@@ -118,7 +118,7 @@ TEST_CASE("widen_norms: a line that widens what it squares widens no more") {
     Diagnostics warnings;
     REQUIRE(infer(*graph, decider, warnings));
     CHECK(widen_norms(*graph) == 1);
-    return consumers(*graph)[graph->nodes[1].outputs[0]].size();
+    return Consumers(*graph)[graph->nodes[1].outputs[0]].size();
   };
   CHECK(wide_readers("") == 2);
   CHECK(wide_readers(" casts=\"h>float\"") == 1);
