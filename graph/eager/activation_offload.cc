@@ -1,4 +1,4 @@
-#include "graph/eager/activation_offload.h"
+#include "graph/eager/activation_stash.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,7 @@ bool Machine::is_made(const Value& value) const {
   return !buffer.resident && buffer.role != Role::kParameter;
 }
 
-bool ActivationOffload::goes(const Value& value) {
+bool ActivationStash::goes(const Value& value) {
   if (!m_.is_made(value)) return false;
   const Storage* const storage = value.storage().get();
   const bool again = stays_.contains(storage) || std::ranges::any_of(leaving_, [&](const auto& l) {
@@ -29,7 +29,7 @@ bool ActivationOffload::goes(const Value& value) {
   return !again && !m_.decider().less(value.bytes(), kSmallest);
 }
 
-void ActivationOffload::send(GradNode& node) {
+void ActivationStash::send(GradNode& node) {
   for (size_t i = 0; i < node.kept.size(); ++i) {
     Value& value = node.kept[i].value;
     if (!value.defined()) continue;
@@ -55,18 +55,18 @@ void ActivationOffload::send(GradNode& node) {
 }
 
 // Undefined where it is not.
-Value ActivationOffload::still_here(int64_t number) const {
+Value ActivationStash::still_here(int64_t number) const {
   const auto at = std::ranges::find(leaving_, number, &Leaving::number);
   return at == leaving_.end() ? Value{} : at->value;
 }
 
-void ActivationOffload::begin(Gone& gone) {
+void ActivationStash::begin(Gone& gone) {
   if (std::exchange(gone.comes, true)) return;
   gone.copy = m_.issue({.kind = CollectiveKind::kFromHost, .bytes = gone.bytes, .stays = true});
 }
 
 // The host runs ahead of the device: while a node runs, the copy for the one behind it goes on.
-StorageRef ActivationOffload::came(int64_t number, const Value& kept) {
+StorageRef ActivationStash::came(int64_t number, const Value& kept) {
   const auto at = std::ranges::find(gone_, number, &Gone::number);
   Value value = still_here(number);
   if (!value.defined()) {
@@ -80,29 +80,29 @@ StorageRef ActivationOffload::came(int64_t number, const Value& kept) {
   return value.storage();
 }
 
-void ActivationOffload::bring(GradNode& node) {
-  asked_ = asked_ || !node.away.empty();
+void ActivationStash::bring(GradNode& node) {
+  brought_ = brought_ || !node.away.empty();
   for (const auto [place, number] : std::exchange(node.away, {})) {
     Value& kept = node.kept[place].value;
     kept = kept.with_storage(came(number, kept));
   }
 }
 
-void ActivationOffload::has_run() {
-  if (!std::exchange(asked_, false)) return;
+void ActivationStash::has_run() {
+  if (!std::exchange(brought_, false)) return;
   for (const Leaving& one : std::exchange(leaving_, {})) m_.await(one.copy);
   stays_.clear();
-  // What others hold by now, such as a block that has run again, is theirs alone.
+  // What others hold by now, such as a block that has run again, is only theirs.
   std::erase_if(now_, [](const Value& value) { return value.storage().use_count() > 1; });
   last_ = std::exchange(now_, {});
 }
 
-void ActivationOffload::end_backward() {
+void ActivationStash::end_backward() {
   now_.clear();
   last_.clear();
 }
 
-void ActivationOffload::end() {
+void ActivationStash::end() {
   end_backward();
   for (const Leaving& one : std::exchange(leaving_, {})) m_.await(one.copy);
   for (const Gone& one : std::exchange(gone_, {})) {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/eager/activation_offload.h"
+#include "graph/eager/activation_stash.h"
 #include "graph/eager/fusion.h"
 #include "graph/eager/observer.h"
 #include "graph/eager/recompute.h"
@@ -250,7 +250,7 @@ class Machine {
     bool let_go = false;
   };
   std::unordered_map<BufferId, Exchanged> exchanged_;
-  std::optional<ActivationOffload> activations_;
+  std::optional<ActivationStash> activations_;
   std::vector<Value> resident_values_;
   PassCopies copies_;
   struct SameType {

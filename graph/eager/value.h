@@ -130,7 +130,7 @@ struct GradNode : std::enable_shared_from_this<GradNode> {
     size_t place = 0;    // among `kept`
     int64_t number = 0;  // of the step's
   };
-  std::vector<Away> away;  // what the host has of it (eager/activation_offload.h)
+  std::vector<Away> away;  // what the host has of it (eager/activation_stash.h)
   // Of a leaf: accumulates into `gradient`.
   bool is_leaf = false;
   bool grad_disabled = false;  // wants no gradient for now

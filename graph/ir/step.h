@@ -76,7 +76,7 @@ enum class CollectiveKind : uint8_t {
   kReduceScatter,
   kAllToAll,
   kSendReceive,  // to the next along the axis, or from the one before
-  // Between this device and its host alone:
+  // Between this device and its host:
   kToHost,
   kFromHost,
   kOnHost,  // work of the host's processors, of so many bytes that they read and write

@@ -88,9 +88,12 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
   const bool hybrid = one.contains("version") && !one.contains("form");
   const std::string shards =
       one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
-  const std::string offload = one.contains("offload")
-                                  ? fmt::format(" {} offloaded", one["offload"].get<std::string>())
-                                  : "";
+  const std::string offload =
+      one.contains("offload") ? fmt::format(" {} offloaded{}", one["offload"].get<std::string>(),
+                                            one.contains("checkpoint") && hybrid
+                                                ? " " + one["checkpoint"].get<std::string>()
+                                                : "")
+                              : "";
   return fmt::format("{} {}{} {}{} {} {}{}{}{}{}{}{}", model, kind,
                      hybrid ? std::to_string(one.value("version", 2)) : "", one["ranks"].get<int>(),
                      shards, one["precision"].get<std::string>(),

@@ -1,4 +1,4 @@
-#include "graph/eager/activation_offload.h"
+#include "graph/eager/activation_stash.h"
 
 #include "tests/support/parallel_step.h"
 

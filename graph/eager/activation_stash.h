@@ -3,7 +3,7 @@
 // with streams, 1.16): copies of a stream of their own. Forward, the last few tensors stay on the
 // device until they are there, and what is kept once more meanwhile stays for good; backward, each
 // comes where its node runs, and stays until the next such node has run. Weights and what is small
-// do not go.
+// do not go. (The functions are in activation_offload.cc: the Machine has one of these.)
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace plimsoll::eager {
 
-class ActivationOffload {
+class ActivationStash {
  public:
-  explicit ActivationOffload(Machine& m) : m_(m) {}
+  explicit ActivationStash(Machine& m) : m_(m) {}
 
   // What the node keeps goes, where it is worth it.
   void send(GradNode& node);
   // It comes back: the node runs backward, or the block whose inputs it keeps.
   void bring(GradNode& node);
-  // A node has run; where bring() was asked for it, what came for the one before goes.
+  // A node has run; where bring() was called for it, what came for the one before goes.
   void has_run();
   // A backward pass is over: what came for its nodes goes.
   void end_backward();
@@ -54,7 +54,7 @@ class ActivationOffload {
   std::deque<Leaving> leaving_;     // on the device until their copies are done
   std::set<const Storage*> stays_;  // what was kept twice
   std::vector<Gone> gone_;          // in the order in which they went
-  bool asked_ = false;              // bring(), for the node that runs
+  bool brought_ = false;            // bring(), for the node that runs
   std::vector<Value> now_, last_;   // came for the node that runs, and for the one before
 };
 
