@@ -78,7 +78,10 @@ def _axes_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mappin
     """For each argument of forward(), in its structure, the names of axes that may change."""
     import torch
 
-    names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+    signature = inspect.signature(module.forward)
+    # What a forward(*args, **kwargs) takes has names of its own, as with peft's modules.
+    names = [name for name in signature.bind(*args, **kwargs).arguments if signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD]
+    names += [name for name in kwargs if name not in names]
     asked = dict(dynamic or {})
     unknown = [str(key) for key in asked if key not in names and key not in range(len(args))]
     if unknown:

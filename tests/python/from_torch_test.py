@@ -138,6 +138,25 @@ class Ways:
         with self.assertRaisesRegex(ValueError, "dynamic names y; inputs are x"):
             self.model(Fixed(), (torch.randn(1, 6, 4),), {"y": {0: "batch"}})
 
+    def test_inputs_that_a_wrapper_passes_on_have_their_own_names(self):
+        class Wrapper(torch.nn.Module):  # as peft's without a task
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Bilinear(4, 4, 8)
+
+            def forward(self, *args, **kwargs):
+                return self.inner(*args, **kwargs)
+
+        rows = torch.randn(2, 4)
+        for inputs in ({"input1": rows, "input2": rows}, (rows, rows)):
+            axes = {key: {0: "batch"} for key in (inputs if isinstance(inputs, dict) else range(2))}
+            for batch in (2, 16):
+                alone, passed_on = (answer(self.model(module, inputs, axes), batch=batch) for module in (torch.nn.Bilinear(4, 4, 8), Wrapper()))
+                for figure in ("parameters", "inputs_bytes", "saved_bytes", "live_peak_bytes"):
+                    self.assertEqual(passed_on[figure], alone[figure])
+        with self.assertRaisesRegex(ValueError, "dynamic names x; inputs are input1, input2"):
+            self.model(Wrapper(), {"input1": rows, "input2": rows}, {"x": {0: "batch"}})
+
 
 @unittest.skipUnless(HAS_TORCH, "needs torch, onnx and onnxscript")
 class Graphs(Ways, unittest.TestCase):
