@@ -53,10 +53,9 @@ bool is_updated_on_host(Machine& m, const GradNode& leaf) {
   return updates_all_on_host(m) || !m.decider().less(leaf.leaf.count(), kSmall);
 }
 
-void keep_state(Machine& m, const GradNode& leaf, const TensorType& state) {
+void keep_state(Machine& m, const GradNode& leaf, const TensorType& state, bool copied) {
   if (is_updated_on_host(m, leaf)) {
-    // Libraries pin what is copied: masters, not what only the host reads.
-    m.keep_on_host(state.dtype, state.shape, Role::kOptimizerState, false);
+    m.keep_on_host(state.dtype, state.shape, Role::kOptimizerState, copied);
   } else {
     m.reside(state, Role::kOptimizerState);
   }

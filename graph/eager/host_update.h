@@ -10,7 +10,8 @@ bool is_updated_on_host(Machine& m, const GradNode& leaf);
 bool updates_all_on_host(const Machine& m);
 
 // A state, or a copy in a wider type, of a parameter, that lives before and after the step.
-void keep_state(Machine& m, const GradNode& leaf, const TensorType& state);
+// `copied`: to where the parameter is, for which hosts pin it.
+void keep_state(Machine& m, const GradNode& leaf, const TensorType& state, bool copied = false);
 
 // What the host reads and writes for a step of the parameters whose gradients it has, and new
 // weights on their way to where they are kept. All of it is awaited.

@@ -316,7 +316,8 @@ void make_states(Machine& m) {
   std::vector<const UpdateRule*> seen;
   for (const auto& leaf : m.leaves()) {
     const TensorType type = updated_type(m.recipe(), updated_part(*leaf));
-    if (type.dtype != leaf->leaf.dtype() && copies_masters(m.recipe())) keep_state(m, *leaf, type);
+    if (type.dtype != leaf->leaf.dtype() && copies_masters(m.recipe()))
+      keep_state(m, *leaf, type, true);
   }
   for (const auto& leaf : m.leaves()) {
     if (!leaf->reached) continue;

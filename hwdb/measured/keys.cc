@@ -296,9 +296,10 @@ const MeasuredKey* find_measured_key(std::string_view name) {
 
 namespace {
 
-// Keys that say several things at once, as an object.
-bool is_composed(std::string_view key) {
-  return key == "finetune" || key == "parallel" || key == "offload";
+// Keys that say several things at once, as an object; offload may be nothing, or false.
+bool is_composed(const JsonMember& member) {
+  if (member.key == "offload") return !member.value.string();
+  return member.value.members() && (member.key == "finetune" || member.key == "parallel");
 }
 
 // Of {"parameters": true, "activations": false} the names that are true: "parameters".
@@ -319,7 +320,7 @@ void decode_run(JsonObject& record, MeasuredRun& run) {
   if (!members) return;
   // By what is there: a record has some twenty of the keys.
   for (const JsonMember& member : *members) {
-    if (member.value.members() && is_composed(member.key)) continue;
+    if (is_composed(member)) continue;
     if (const MeasuredKey* key = find_measured_key(member.key)) {
       std::visit(Take{record, run, key->name}, key->member);
     } else if (!is_loose_key(member.key) || (member.key == "nodes" && !member.value.integer())) {

@@ -46,9 +46,7 @@ ChangeKind offloads(const Request& request) {
                   [offload](Request& r) { r.parallel.offload = offload; }};
   };
   return {change("activations", "copies them to the host", {.activations = true}),
-          change("states", "the host updates weights", {.states = true}),
-          change("states,activations", "the host updates weights",
-                 {.states = true, .activations = true})};
+          change("states", "the host updates weights", {.states = true})};
 }
 
 ChangeKind adapters(const Request& request, bool of_family) {
