@@ -1,6 +1,7 @@
 #include "estimator/settings/acts.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
@@ -99,5 +100,37 @@ bool knows_epoch(const SettingScope& s) {
   return s.request.samples > 0 || s.model.meta.samples_per_epoch > 0;
 }
 bool knows_host_memory(const SettingScope& s) { return s.platform.framework.host_base.value > 0; }
+
+namespace {
+
+constexpr int64_t kAnyElements = std::numeric_limits<int64_t>::max();
+
+// Whether stage 3 of ZeRO may part a weight of more than so many elements.
+bool parts_weights(const SettingScope& s, int64_t more_than, int64_t at_most) {
+  const ParallelPlan& plan = s.model.recipe.parallel;
+  const bool by_zero = plan.sharded == Sharded::kWeights && plan.sharded_by == ShardedBy::kZero;
+  if (!shards(s) || !by_zero) return false;
+  const Graph& graph = s.model.graph;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    if (t.kind != TensorKind::kParameter || !is_weight(s.model.weight_roles[id]) || !t.shape)
+      continue;
+    const int64_t count = elements(*t.shape).evaluate(s.model.binding).value_or(0);
+    if (count > more_than && count <= at_most) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool gathers_weights(const SettingScope& s) {
+  return parts_weights(s, s.model.recipe.parallel.zero_fetch.persistent, kAnyElements);
+}
+
+bool parts_other_weights(const SettingScope& s) {
+  const int64_t given = s.model.recipe.parallel.zero_fetch.persistent;
+  const int64_t usual = ZeroFetch{}.persistent;
+  return parts_weights(s, std::min(given, usual), std::max(given, usual));
+}
 
 }  // namespace plimsoll

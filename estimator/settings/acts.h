@@ -30,4 +30,8 @@ bool knows_loader(const SettingScope& s);
 bool knows_epoch(const SettingScope& s);
 bool knows_host_memory(const SettingScope& s);
 
+// Of stage 3 of ZeRO: some weight is gathered; others are than by default.
+bool gathers_weights(const SettingScope& s);
+bool parts_other_weights(const SettingScope& s);
+
 }  // namespace plimsoll

@@ -208,14 +208,10 @@ constexpr std::string_view kOneStage = "one GPU runs all layers; {} sets the num
 constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
-bool shards_weights_by_zero(const SettingScope& s) {
-  const ParallelPlan& plan = s.model.recipe.parallel;
-  return plimsoll::shards(s) && plan.sharded == Sharded::kWeights &&
-         plan.sharded_by == ShardedBy::kZero;
-}
 // Of FSDP's types and DeepSpeed's buckets.
 bool sends_gradients(const SettingScope& s) { return plimsoll::shards(s) && trains(s); }
-constexpr std::string_view kNoStage3 = "weights are not sharded as ZeRO does it; {} enables it";
+constexpr std::string_view kNoStage3 = "ZeRO gathers no weights; {} shards them";
+constexpr std::string_view kSameWhole = "the same weights stay whole; {} shards the others";
 bool accumulates_parts(const SettingScope& s) {
   return is_fsdp(s) && trains(s) && s.request.recipe.accumulate > 1;
 }
@@ -264,7 +260,7 @@ constexpr SettingRow kParallelRows[] = {
      .default_text = "50000000",
      .value = count_value<&Request::parallel, &ParallelRequest::zero_prefetch>(0, kMostElements),
      .record = {.name = "zero_prefetch"},
-     .acts = {shards_weights_by_zero, kNoStage3, "zero=3"}},
+     .acts = {gathers_weights, kNoStage3, "zero=3"}},
     {.name = "zero-live",
      .group = kRunGroup,
      .shown = kDetail,
@@ -273,7 +269,7 @@ constexpr SettingRow kParallelRows[] = {
      .default_text = "1000000000",
      .value = count_value<&Request::parallel, &ParallelRequest::zero_live>(0, kMostElements),
      .record = {.name = "zero_live"},
-     .acts = {shards_weights_by_zero, kNoStage3, "zero=3"}},
+     .acts = {gathers_weights, kNoStage3, "zero=3"}},
     {.name = "zero-persistent",
      .group = kRunGroup,
      .shown = kDetail,
@@ -282,7 +278,7 @@ constexpr SettingRow kParallelRows[] = {
      .default_text = "100000",
      .value = count_value<&Request::parallel, &ParallelRequest::zero_persistent>(0, kMostElements),
      .record = {.name = "zero_persistent"},
-     .acts = {shards_weights_by_zero, kNoStage3, "zero=3"}},
+     .acts = {parts_other_weights, kSameWhole, "zero=3"}},
     {.name = "reduce-dtype",
      .group = kRunGroup,
      .shown = kDetail,

@@ -46,9 +46,7 @@ class Expander {
     machine_.set_grad_enabled(trains_);
   }
 
-  // Whether passes that were written once were alike: else the result is none.
-  bool alike() const { return alike_; }
-
+  bool alike() const { return alike_; }  // passes that were written once; else the result is none
   Result<Expansion> run() {
     if (!known_) return tl::make_unexpected(known_.error());
     TRY(parallel::check_split(whole_, recipe_, placements_.split));
@@ -106,8 +104,7 @@ class Expander {
     const parallel::Period period =
         written_ == Passes::kAll ? parallel::Period{} : parallel::period_of(schedule, stage);
     const auto others_alike = [&](size_t at) {
-      const bool stands_for_others = distinct < passes && order[at].micro_batch == 1;
-      if (stands_for_others && alike_)
+      if (distinct < passes && order[at].micro_batch == 1 && alike_)
         alike_ = machine_.repeat_apart_since(begins_[at], passes - distinct + 1);
     };
     begins_.clear();
@@ -374,8 +371,7 @@ class Expander {
   Value& value(TensorId id) { return (*forward_)[id]; }
 
   const Graph& whole_;
-  Passes written_;
-  bool alike_ = true;
+  const Passes written_;
   const TrainingPlan& plan_;
   const Recipe& recipe_;
   Machine machine_;
@@ -384,7 +380,7 @@ class Expander {
   parallel::Placements placements_;
   std::optional<Graph> parts_;
   const Graph& graph_;  // of this device
-  bool trains_;
+  bool trains_, alike_ = true;
   Forward* forward_ = nullptr;
   std::vector<size_t> begins_;           // of the phase that runs: the first event of each pass
   std::map<TensorId, Value> fed_;  // inputs as the loader brings them

@@ -228,7 +228,7 @@ TEST_CASE(
   const ShardedErrors compared = sharded_errors("lora");
   CHECK(compared.stays.count() == 24);
   CHECK(compared.stays.share_exact() == 1);
-  test::check_differences("sharded lora peak", compared.peak);
+  CHECK(compared.peak.share_exact() == 1);
 }
 
 TEST_CASE(
