@@ -31,7 +31,7 @@ constexpr TrainerDefault kTorchtune[] = {
     {"loss-form", "chunked-linear"},
     {"lora-alpha", "16"},
     {"lora-targets", "q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"},
-    {"lora-fp32", "off"},
+    {"lora-upcast", "off"},
     {"kbit-prepare", "off"},
     {"keep-outputs", "off"}};
 constexpr TrainerDefault kUnsloth[] = {{"clip-grad-norm", "1"},       {"optimizer", "adam8bit"},
@@ -43,7 +43,7 @@ constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"lora-alpha", "16"},
                                       {"lora-dropout", "0.05"},
                                       {"lora-targets", "q_proj,v_proj"},
-                                      {"lora-fp32", "off"},
+                                      {"lora-upcast", "off"},
                                       {"kbit-prepare", "off"},
                                       {"bitsandbytes", "0.42"},
                                       {"loss-form", "chunked"}};
