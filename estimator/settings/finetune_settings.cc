@@ -119,7 +119,7 @@ std::span<const SettingRow> finetune_settings() {
        .record = {.name = "lora_alpha"},
        .axis = SweepAxis::kKernels,
        .acts = {never, "a scale changes neither memory nor time"}},
-      {.name = "lora-fp32",
+      {.name = "lora-upcast",
        .group = kTrainingGroup,
        .shown = kDetail,
        .help = "adapters are in fp32, as peft's; else in the type of their layer",

@@ -31,7 +31,7 @@ constexpr TrainerDefault kTorchtune[] = {
     {"loss-form", "chunked-linear"},
     {"lora-alpha", "16"},
     {"lora-targets", "q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"},
-    {"lora-fp32", "off"},
+    {"lora-upcast", "off"},
     {"kbit-prepare", "off"},
     {"keep-outputs", "off"}};
 constexpr TrainerDefault kUnsloth[] = {{"clip-grad-norm", "1"},       {"optimizer", "adam8bit"},
@@ -43,7 +43,7 @@ constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"lora-alpha", "16"},
                                       {"lora-dropout", "0.05"},
                                       {"lora-targets", "q_proj,v_proj"},
-                                      {"lora-fp32", "off"},
+                                      {"lora-upcast", "off"},
                                       {"kbit-prepare", "off"},
                                       {"bitsandbytes", "0.42"},
                                       {"loss-form", "chunked"}};
@@ -59,27 +59,31 @@ constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
 constexpr TrainerDefault kFsdpQlora[] = {{"kbit-prepare", "off"}};
 
 // Weights of 16 bits with copies in 32 bits.
-constexpr TrainerDefault kMegatron[] = {{"clip-grad-norm", "1"},
-                                        {"optimizer", "adamw-fused"},
-                                        {"precision", "mixed-bf16"},
-                                        {"gradient-buffer", "as-ready"},
-                                        {"split-loss", "megatron"}};
+constexpr TrainerDefault kMegatron[] = {
+    {"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"}, {"precision", "mixed-bf16"},
+    {"gradient-buffer", "as-ready"}, {"split-loss", "megatron"},   {"keep-outputs", "off"}};
 constexpr TrainerDefault kNanotron[] = {
-    {"clip-grad-norm", "1"},           {"optimizer", "adamw-fused"}, {"precision", "mixed-bf16"},
-    {"gradient-buffer", "after-pass"}, {"split-loss", "megatron"},   {"stage-balance", "cost"}};
+    {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
+    {"precision", "mixed-bf16"}, {"gradient-buffer", "after-pass"},
+    {"split-loss", "megatron"},  {"stage-balance", "cost"},
+    {"keep-outputs", "off"}};
 
 constexpr TrainerRow kTrainers[] = {
     {"hf", "Hugging Face's Trainer", kHuggingFace,
-     "transformers 5.24, training_args.py: max_grad_norm, optim"},
+     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()"},
     {"trl", "TRL's SFTTrainer", kTrl,
-     "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it"},
+     "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
+     "trainer/sft_trainer.py since 0.27 prepares no quantized model"},
     {"torchtitan", "torchtitan", kTorchtitan,
      "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation, "
      "context_parallel_rotate_method; "
-     "models/llama3/config_registry.py: SelectiveAC; its loss in parts of 2026 is left out"},
+     "models/llama3/config_registry.py: SelectiveAC; its loss in parts of 2026 is left out; "
+     "train.py: "
+     "del pred"},
     {"torchtune", "torchtune", kTorchtune,
      "torchtune, recipes/configs/llama3_1/8B_lora_single_device.yaml: clip_grad_norm, optimizer, "
-     "dtype, enable_activation_checkpointing, loss, lora_alpha"},
+     "dtype, enable_activation_checkpointing, loss, lora_alpha, lora_attn_modules, "
+     "apply_lora_to_mlp; recipes/lora_finetune_single_device.py: del outputs"},
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
@@ -96,11 +100,12 @@ constexpr TrainerRow kTrainers[] = {
      "prepare_model_for_kbit_training()"},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
-     "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py"},
+     "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py, "
+     "models/gpt/gpt_model.py (it returns losses)"},
     {"nanotron", "nanotron", kNanotron,
      "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "
      "optim/gradient_accumulator.py, parallel/tensor_parallel/functional.py, models/base.py "
-     "(block_compute_costs)"},
+     "(block_compute_costs), models/llama.py (it returns a loss)"},
 };
 
 }  // namespace

@@ -9,11 +9,12 @@
 namespace plimsoll::eager {
 namespace {
 
-// Of all positions, moved by one place in a copy.
-Value next_tokens(Machine& m, const Value& values) {
+// Moved by one place in a copy: of all positions, or of those `before` the last.
+Value next_tokens(Machine& m, const Value& values, bool before = false) {
   Shape sizes = values.sizes();
   sizes.pop_back();
   const Value labels = m.resident(DType::kInt64, sizes, Role::kInput);
+  if (before) sizes.back() = sizes.back() - Dim(1);
   const Value moved = m.allocate(DType::kInt64, sizes);
   m.launch_rows(KernelClass::kCopy, "copy", 0, {&labels}, {&moved});
   return view(m, moved, {moved.count()});
@@ -84,20 +85,31 @@ void add_gradients(Machine& m, const Value& hidden, const Value& weight, const S
                 {&gradients.weight});
 }
 
-}  // namespace
-
+// All but the last position's, copied, as rows.
 Value rows_before_last(Machine& m, const Value& scores) {
   const size_t axis = scores.rank() - 2;
   const Dim before = scores.sizes()[axis] - Dim(1);
   return rows_of(m, clone(m, slice(m, scores, axis, 0, before, 1)));
 }
 
+}  // namespace
+
+Value shifted_causal_lm(Machine& m, const Value& scores) {
+  const Value wide = cast(m, scores, DType::kFloat32);
+  const Value rows = rows_before_last(m, wide);
+  const Value targets = next_tokens(m, scores, true);
+  const Value log_probabilities = [&] {
+    const AutocastPause pause(m);
+    return softmax(m, rows, 1, true);
+  }();
+  return nll(m, log_probabilities, targets);
+}
+
 Value fused_causal_lm(Machine& m, const Value& scores) {
   const bool shifts = m.recipe().shifts_scores;
   const Value wide = shifts ? cast(m, scores, DType::kFloat32) : scores;
   const Value x = shifts ? rows_before_last(m, wide) : rows_of(m, wide);
-  const Value targets =
-      shifts ? m.resident(DType::kInt64, {x.sizes()[0]}, Role::kInput) : next_tokens(m, scores);
+  const Value targets = next_tokens(m, scores, shifts);
   const Dim rows = x.sizes()[0];
   const Value sums = m.allocate(DType::kFloat32, {rows});
   Value losses = m.allocate(DType::kFloat32, {rows});

@@ -12,8 +12,9 @@ namespace plimsoll::eager {
 // Makes scores of the last hidden states, of some or of all positions.
 using ScoresOf = std::function<Value(const Value& hidden)>;
 
-// Scores [.., positions, classes] without those of the last position, copied, as rows.
-Value rows_before_last(Machine& m, const Value& scores);
+// By PyTorch's operators, of a copy in 32 bits of all scores but the last position's
+// (Recipe::shifts_scores).
+Value shifted_causal_lm(Machine& m, const Value& scores);
 
 // One kernel reads scores [batch, positions, classes] as they are (widened and copied, where the
 // recipe shifts scores: FastForCausalLMLoss() of fms_acceleration_foak), keeps them with the

@@ -84,11 +84,8 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis, bool split) {
 }
 
 Value causal_lm(Machine& m, const Value& logits, bool split) {
+  if (m.recipe().shifts_scores && !split) return shifted_causal_lm(m, logits);
   const Value scores = cast(m, logits, DType::kFloat32);
-  if (m.recipe().shifts_scores && !split) {
-    const Value rows = rows_before_last(m, scores);
-    return of_scores(m, rows, target_like(m, {rows.sizes()[0]}, DType::kInt64), 1, false);
-  }
   Shape sizes = scores.sizes();
   const Dim classes = sizes.back();
   sizes.pop_back();

@@ -108,7 +108,7 @@ class FinetunePass {
   void fold_in(TensorId weight, int64_t rank) {
     const std::vector<NodeId> readers = r_.readers(weight);
     if (readers.empty() || !r_.tensor(weight).shape) return;
-    const DType type = type_beside(weight);
+    const DType type = adapter_type(weight);
     const NodeId before = r_.first_reader(weight);
     const Shape shape = *r_.tensor(weight).shape;
     const std::string name = r_.tensor(weight).name;
@@ -123,7 +123,7 @@ class FinetunePass {
   }
 
   // Of adapters of a layer with that weight.
-  DType type_beside(TensorId weight) const {
+  DType adapter_type(TensorId weight) const {
     if (finetune_.adapters_wide) return DType::kFloat32;
     return r_.tensor(weight).quantized ? compute_ : r_.tensor(weight).dtype;
   }
@@ -214,7 +214,7 @@ class FinetunePass {
     const NodeId before = r_.right_after(y);
     const DType base_type = r_.tensor(y).dtype;
     const Shape shape = *r_.tensor(y).shape;
-    const DType adapters = type_beside(node.inputs[1]);
+    const DType adapters = adapter_type(node.inputs[1]);
     TensorId branch = cast(before, id, x, adapters);
     if (finetune_.dropout > 0) {
       Node drop = made("", "Dropout", id, {branch});

@@ -86,7 +86,7 @@ MeasuredSource read_source(JsonObject& object) {
   return source;
 }
 
-bool says_word(const MeasuredRun& run, const MeasuredCase& c) {
+bool has_word(const MeasuredRun& run, const MeasuredCase& c) {
   const auto value = value_of(run, c.key);
   const std::string* word = value ? value->string() : nullptr;
   return word && std::ranges::find(c.words, *word) != c.words.end();
@@ -105,7 +105,7 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
          meets(mode, run.mode) && meets(dtype, run.dtype) &&
          meets(optimisation, run.optimisation) &&
          (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1)) &&
-         (!gpus || *gpus == run.n_gpus.value_or(1)) && (key.empty() || says_word(run, *this));
+         (!gpus || *gpus == run.n_gpus.value_or(1)) && (key.empty() || has_word(run, *this));
 }
 
 Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::string_view file) {

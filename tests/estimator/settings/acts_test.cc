@@ -88,9 +88,9 @@ bool is_told(const Estimate& e, const SettingRow& row) {
 // is compared with; and of one value what the others already say.
 bool is_tried(const SettingRow& row) {
   // A factor that only users of peft would miss, and what takes two settings beside it, move none.
-  constexpr std::string_view kOthers[] = {"gpu",        "batch",     "framework",   "image",
-                                          "hwdb",       "machine",   "strict",      "no-recover",
-                                          "lora-alpha", "lora-fp32", "kbit-prepare"};
+  constexpr std::string_view kOthers[] = {"gpu",        "batch",       "framework",   "image",
+                                          "hwdb",       "machine",     "strict",      "no-recover",
+                                          "lora-alpha", "lora-upcast", "kbit-prepare"};
   return row.value.form != SettingValue::Form::kEntries &&
          std::ranges::find(kOthers, row.name) == std::end(kOthers);
 }

@@ -67,7 +67,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"lora-alpha", {"16"}, "finetune", "lora"},
       {"lora-dropout", {"0.5"}, "finetune", "lora"},
       {"lora-targets", {"up"}, "finetune", "lora"},
-      {"lora-fp32", {"off"}, "finetune", "lora"},
+      {"lora-upcast", {"off"}, "finetune", "lora"},
       {"bitsandbytes", {"0.42"}, "finetune", "qlora"},
       {"kbit-prepare", {"off", "norms"}, "finetune", "qlora"},
       {"parallel", {"fsdp=2"}},
