@@ -50,29 +50,28 @@ struct DimBuilder {
     if (terms.size() > kMostTerms) return overflow();
     Dim d(constant);
     if (terms.empty()) return d;
-    const auto own = std::make_shared<Term[]>(terms.size());
-    std::move(terms.begin(), terms.end(), own.get());
+    const auto list = std::make_shared<Term[]>(terms.size());
+    std::move(terms.begin(), terms.end(), list.get());
     d.count_ = static_cast<uint32_t>(terms.size());
-    d.terms_ = own;
+    d.terms_ = list;
     return d;
   }
 
   static Dim make(int64_t constant, Term term) { return make(constant, std::span(&term, 1)); }
 
-  // The same terms, each with the coefficient that `change` makes of its own; nothing where it
-  // makes none of one.
+  // The same terms with the coefficients that `change` makes of theirs; nothing where it makes none.
   template <class Change>
   static std::optional<Dim> with_coefficients(const Dim& a, int64_t constant, Change change) {
     Dim d(constant);
     if (!a.terms_) return d;
-    const auto own = std::make_shared<Term[]>(a.count_);
+    const auto list = std::make_shared<Term[]>(a.count_);
     for (size_t i = 0; i < a.count_; ++i) {
       const std::optional<int64_t> changed = change(a.terms_[i].coefficient);
       if (!changed) return std::nullopt;
-      own[i] = {*changed, a.terms_[i].shared};
+      list[i] = {*changed, a.terms_[i].shared};
     }
     d.count_ = a.count_;
-    d.terms_ = own;
+    d.terms_ = list;
     return d;
   }
 
@@ -126,7 +125,7 @@ struct DimBuilder {
     const auto constant = checked_multiply(a.constant_, factor);
     if (!constant) return overflow();
     auto scaled =
-        with_coefficients(a, *constant, [&](int64_t own) { return checked_multiply(own, factor); });
+        with_coefficients(a, *constant, [&](int64_t c) { return checked_multiply(c, factor); });
     return scaled ? std::move(*scaled) : overflow();
   }
 
@@ -201,7 +200,7 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
     const auto constant = checked_divide(a.constant_term(), d);
     if (!constant) return std::nullopt;
     return DimBuilder::with_coefficients(a, *constant,
-                                         [&](int64_t own) { return checked_divide(own, d); });
+                                         [&](int64_t c) { return checked_divide(c, d); });
   }
   // Long division by the leading term; both lists are sorted by degree, so it terminates.
   Dim rest = a;
