@@ -18,8 +18,9 @@ double gate_count(Cell cell) {
   }
 }
 
-RecurrentModel::RecurrentModel(std::span<const double> t, const GemmRates& rates)
+RecurrentModel::RecurrentModel(std::span<const double> t, const GemmRates& rates, bool splits_few)
     : gemm_(t.first(kGemmTermCount), rates),
+      splits_few_(splits_few),
       step_(t[kStep] * 1e-6),
       call_(t[kCall] * 1e-6),
       thin_(std::exp(t[kThin])),
@@ -28,8 +29,7 @@ RecurrentModel::RecurrentModel(std::span<const double> t, const GemmRates& rates
       gates_bandwidth_(t[kGates] * rates.bandwidth) {}
 
 // The library picks its tile by the number of sequences, not by which would be fastest: at 17 to 32
-// it takes 128x32 without splitting k, measured 2.5 times slower than 64 sequences on Pascal
-// (DeepBench).
+// it takes 128x32, which not every unit's kernels split.
 GemmCost RecurrentModel::step(double gates_hidden, double hidden, double batch, bool backward,
                               double element_bytes) const {
   GemmShape g{.m = batch, .n = gates_hidden, .k = hidden, .element_bytes = element_bytes};
@@ -42,7 +42,7 @@ GemmCost RecurrentModel::step(double gates_hidden, double hidden, double batch, 
     if (batch <= 8) g.slower *= thin_;
   } else if (batch <= 32) {
     g.tiles = tile_bit(128, 32);
-    g.may_split = false;
+    g.may_split = splits_few_;
   } else {
     g.tiles = tile_bit(128, 64) | tile_bit(128, 128);
   }

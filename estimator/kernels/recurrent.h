@@ -27,8 +27,9 @@ struct RecurrentCost {
 
 class RecurrentModel {
  public:
-  // `terms`: kGemmTerms then kRecurrentTerms.
-  RecurrentModel(std::span<const double> terms, const GemmRates& rates);
+  // `terms`: kGemmTerms then kRecurrentTerms; `splits_few`: products for 17 to 32 sequences may be
+  // split along their sums.
+  RecurrentModel(std::span<const double> terms, const GemmRates& rates, bool splits_few);
   RecurrentCost cost(const RecurrentProblem<int64_t>& problem, Pass pass,
                      double element_bytes) const;
   // Its part that is not done step by step: products over all steps, no call.
@@ -40,6 +41,7 @@ class RecurrentModel {
                 double element_bytes) const;
 
   GemmModel gemm_;
+  bool splits_few_;
   double step_, call_, thin_, backward_step_, weight_gradient_, gates_bandwidth_;
 };
 

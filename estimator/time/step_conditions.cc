@@ -141,15 +141,19 @@ void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& inp
 // each operator stands for one, and sets the copies of its arrays, one by one for each device; a
 // gradient is flattened with others, added to those of the other devices and split again
 // (torch/nn/parallel/_functions.py, Broadcast, ReduceAddCoalesced).
-int64_t replicated(const Step& step) {
+int64_t replicated(const Step& step, int64_t passes) {
+  constexpr int64_t kOfGradient = 2;
   const auto arrays = std::ranges::count_if(step.buffers, [](const Buffer& b) {
     return b.role == Role::kParameter || b.role == Role::kBuffer;
   });
-  const auto modules = std::ranges::count_if(step.events, [](const Event& e) {
-    return e.kind == Event::Kind::kLaunch && e.phase == Phase::kForward && e.dispatched;
-  });
-  constexpr int64_t kOfGradient = 2;
-  return arrays + modules + kOfGradient * step.parameter_arrays;
+  int64_t modules = 0;  // of all passes
+  EventTimes times(step);
+  for (size_t i = 0; i < step.events.size(); ++i) {
+    const Event& e = step.events[i];
+    if (e.kind == Event::Kind::kLaunch && e.phase == Phase::kForward && e.dispatched)
+      modules += times(i);
+  }
+  return passes * (arrays + kOfGradient * step.parameter_arrays) + modules;
 }
 
 // A card that lowers its clock may not, or may do so twice as much.
@@ -299,7 +303,7 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
     of_step.replay = replay_of(model.recipe, platform.cuda, of_step.launch);
   }
   input.parameter_arrays = model.step.parameter_arrays;
-  input.replicated = replicated(model.step) * batches_per_step(model.recipe);
+  input.replicated = replicated(model.step, batches_per_step(model.recipe));
   input.pipeline = {.stages = model.recipe.parallel.mesh.extent(Axis::kStage),
                     .micro_batches = passes_of(model),
                     .chunks = model.recipe.parallel.chunks};

@@ -256,9 +256,10 @@ TEST_CASE("one process for all GPUs is asked for as an exchange, of PyTorch and 
 }
 
 TEST_CASE("one process for all GPUs makes arrays and modules on each, and adds gradients of each") {
-  const auto objects = [](Mode mode) {
+  const auto objects = [](Mode mode, int64_t passes = 1) {
     Request request = test::request("builtin:resnet18", "a100", 8);
     request.recipe.mode = mode;
+    request.recipe.accumulate = passes;
     request.gpu_count = 4;
     const Estimate each = answer(request);
     request.exchange = "data-parallel";
@@ -268,6 +269,7 @@ TEST_CASE("one process for all GPUs makes arrays and modules on each, and adds g
   // 62 parameters, two statistics and a counter of 20 norms, 68 operators.
   CHECK(objects(Mode::kInference) == 62 + 60 + 68);
   CHECK(objects(Mode::kTrain) == 62 + 60 + 68 + 2 * 62);
+  CHECK(objects(Mode::kTrain, 4) == 4 * objects(Mode::kTrain));
 }
 
 TEST_CASE("a step that its host decides is less certain on a machine of which nothing is known") {

@@ -79,17 +79,21 @@ TEST_CASE("no step gets shorter with a larger batch but for what tiles and waves
   }
 }
 
-// cuDNN's kernels for 17 to 32 sequences are slow: backward passes of LSTM and GRU with 1,024
-// hidden units take 2.6 to 3.1 times as long for 32 sequences as for 64 on Pascal, and 1.1 times on
-// an H100 (hwdb/calibrations/measured/recurrent.csv).
-TEST_CASE("recurrent steps get shorter beyond 32 sequences, where measured ones do, nowhere else") {
+// cuDNN's kernels for 17 to 32 sequences are slow on Pascal: backward passes of LSTM and GRU with
+// 1,024 hidden units take 2.6 to 3.1 times as long for 32 sequences as for 64 there, 0.8 times on
+// V100 and 0.7 times on an H100, in 32 bits (hwdb/calibrations/measured/recurrent.csv).
+TEST_CASE("recurrent steps in 32 bits get shorter beyond 32 sequences on Pascal, nowhere else") {
   const std::vector<Request> variants = variants_of("lstm-lm");
-  const std::vector<double> drops = deepest_drops(variants, 33);
-  for (size_t i = 0; i < drops.size(); ++i) {
+  const std::vector<double> beyond = deepest_drops(variants, 33),
+                            whole = deepest_drops(variants, 0);
+  for (size_t i = 0; i < variants.size(); ++i) {
     CAPTURE(variants[i].devices.front());
-    CHECK(drops[i] <= kOfTiles);
+    CHECK(beyond[i] <= kOfTiles);
+    const bool pascal = variants[i].devices.front() == "titan-x-pascal";
+    if (!pascal && variants[i].recipe.precision == find_precision("fp32"))
+      CHECK(whole[i] <= kOfTiles);
   }
-  CHECK(deepest_drops({variants.front()}, 0).front() > kOfTiles);
+  CHECK(whole.front() > kOfTiles);
 }
 
 }  // namespace
