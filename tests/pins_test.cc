@@ -29,7 +29,8 @@ void each_line(const fs::path& path, See see) {
 }  // namespace
 
 TEST_CASE("pins: every requirement names one version and what it hashes to") {
-  const std::regex pinned(R"([A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+\s*)");
+  const std::regex pinned(
+      R"([A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+\s*)");
   int requirements = 0;
   for (const auto& file : fs::directory_iterator(kRoot / "packaging/requirements")) {
     each_line(file.path(), [&](const std::string& line) {

@@ -13,7 +13,7 @@ from unittest import mock
 from ._command import Diagnostic, InputError, PlimsollWarning
 from ._construction import built
 from ._marks import Checkpoints, mark, split
-from ._record import Dims, arguments_of
+from ._record import Dims, arguments_of, names_of_inputs
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -78,14 +78,8 @@ def _axes_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mappin
     """For each argument of forward(), in its structure, the names of axes that may change."""
     import torch
 
-    signature = inspect.signature(module.forward)
-    # What a forward(*args, **kwargs) takes has names of its own, as with peft's modules.
-    names = [name for name in signature.bind(*args, **kwargs).arguments if signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD]
-    names += [name for name in kwargs if name not in names]
+    names = names_of_inputs(module, args, kwargs, dynamic)
     asked = dict(dynamic or {})
-    unknown = [str(key) for key in asked if key not in names and key not in range(len(args))]
-    if unknown:
-        raise ValueError(f"dynamic names {', '.join(unknown)}; inputs are {', '.join(names)}")
 
     def axes_of(value: Any, key: str | int) -> Any:
         if isinstance(value, torch.Tensor):

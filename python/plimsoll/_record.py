@@ -5,6 +5,7 @@ import contextlib
 import gc
 import gzip
 import importlib
+import inspect
 import json
 import math
 import os
@@ -22,6 +23,7 @@ from ._record_sizes import OtherSteps, Sizes, merged, points
 from ._verbs import estimate, max_batch
 
 if TYPE_CHECKING:
+    import torch
     from typing_extensions import Unpack
 
     from ._flags import Flags
@@ -117,6 +119,19 @@ def arguments_of(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(inputs, torch.Tensor):
         return (inputs,), {}
     return ((), dict(inputs)) if isinstance(inputs, Mapping) else (tuple(inputs), {})
+
+
+def names_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Mapping[str | int, Dims] | None) -> list[str]:
+    """Of forward()'s arguments, in its order; a ValueError where `dynamic` names others. What a forward(*args, **kwargs) passes on has
+    names of its own, as with peft's modules."""
+    signature = inspect.signature(module.forward)
+    passed_on = inspect.Parameter.VAR_KEYWORD
+    names = [name for name in signature.bind(*args, **kwargs).arguments if signature.parameters[name].kind is not passed_on]
+    names += [name for name in kwargs if name not in names]
+    unknown = [str(key) for key in dynamic or {} if key not in names and key not in range(len(args))]
+    if unknown:
+        raise ValueError(f"dynamic names {', '.join(unknown)}; inputs are {', '.join(names)}")
+    return names
 
 
 def axes_of(arguments: tuple[tuple[Any, ...], dict[str, Any]], dims: Mapping[str | int, Dims] | None) -> list[tuple[Any, int, int, str]]:

@@ -12,7 +12,7 @@ from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError, PlimsollWarning, UsageError, defaults, texts_of
 from ._construction import built_on_meta
 from ._folder import folder_of
-from ._record import Dims, Recorder, StepModel, arguments_of, axes_of, base_of, import_all, why_no_record
+from ._record import Dims, Recorder, StepModel, arguments_of, axes_of, base_of, import_all, names_of_inputs, why_no_record
 from ._record_sizes import OtherSteps, points
 from ._verbs import estimate, max_batch
 
@@ -166,15 +166,10 @@ def _said(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 def _by_place(module: torch.nn.Module, arguments: Any, dynamic: Mapping[str | int, Dims] | None) -> Mapping[str | int, Dims] | None:
     """Arguments that are given by order are named by order too."""
-    import inspect
-
     if dynamic is None:
         return None
     args, kwargs = arguments
-    names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
-    unknown = [str(key) for key in dynamic if key not in names and key not in kwargs and key not in range(len(args))]
-    if unknown:
-        raise ValueError(f"dynamic names {', '.join(unknown)}; inputs are {', '.join(names)}")
+    names = names_of_inputs(module, args, kwargs, dynamic)
     return {names.index(key) if key in names[:len(args)] else key: dims for key, dims in dynamic.items()}
 
 

@@ -148,9 +148,9 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
                              r.parallelism.find("data") != std::string::npos ||
                              r.parallelism == "nn.DataParallel";
   if (!data_parallel) return fmt::format("parallelism '{}' is not modelled", r.parallelism);
-  const std::string_view other = changing_key(r), setting = setting_without_key(r);
+  const std::string_view other = changing_key(r), without_key = setting_without_key(r);
   if (!other.empty()) return fmt::format("key {} is not modelled", other);
-  return setting.empty() ? "" : fmt::format("key {} of records is not read", setting);
+  return without_key.empty() ? "" : fmt::format("key {} of records is not read", without_key);
 }
 
 // The run with sequences of the length that batches have in the mean; nothing where the record does
