@@ -188,7 +188,8 @@ ExchangeRates exchange_rates(const Link* link, int64_t gpus, const Host& host) {
 ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh) {
   ExchangeByAxis axes;
   const Link* link = platform.link ? &*platform.link : nullptr;
-  axes[kHostGroup].rates = {.copy = host_link(platform), .host_memory = host_memory(platform)};
+  axes[kHostGroup].rates.copy = host_link(platform);
+  axes[kHostGroup].rates.host_memory = host_memory(platform);
   for (size_t i = 0; i < kHostGroup; ++i) {
     const auto axis = static_cast<Axis>(i % kAxisCount);
     const bool joined = i >= kAxisCount;

@@ -230,7 +230,8 @@ TEST_CASE("exchange: what goes one way crosses each link once") {
 TEST_CASE("exchange: copies to the host, from it and its own work go on beside all else") {
   const ExchangeScheme& ring = *find_exchange_scheme("ring");
   ExchangeByAxis axes = alike({.per_node = 2}, slow());
-  axes[kHostGroup].rates = {.copy = 100, .host_memory = 50};
+  axes[kHostGroup].rates.copy = 100;
+  axes[kHostGroup].rates.host_memory = 50;
   std::vector<ExchangePoint> points = {
       {.collective = 0, .kind = CollectiveKind::kToHost, .bytes = 1000},
       {.collective = 1, .kind = CollectiveKind::kFromHost, .bytes = 500},
