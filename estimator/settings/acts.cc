@@ -1,11 +1,11 @@
 #include "estimator/settings/acts.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 #include "graph/ops/op_row.h"
+#include "graph/parallel/kept_parts.h"
 
 namespace plimsoll {
 namespace {
@@ -103,20 +103,17 @@ bool knows_host_memory(const SettingScope& s) { return s.platform.framework.host
 
 namespace {
 
-constexpr int64_t kAnyElements = std::numeric_limits<int64_t>::max();
-
-// Whether stage 3 of ZeRO may part a weight of more than so many elements.
-bool parts_weights(const SettingScope& s, int64_t more_than, int64_t at_most) {
+// Whether a weight answers so, of those that stage 3 of ZeRO may part.
+template <class Is>
+bool any_weight(const SettingScope& s, Is is) {
   const ParallelPlan& plan = s.model.recipe.parallel;
   const bool by_zero = plan.sharded == Sharded::kWeights && plan.sharded_by == ShardedBy::kZero;
   if (!shards(s) || !by_zero) return false;
   const Graph& graph = s.model.graph;
   for (TensorId id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& t = graph.tensors[id];
-    if (t.kind != TensorKind::kParameter || !is_weight(s.model.weight_roles[id]) || !t.shape)
-      continue;
-    const int64_t count = elements(*t.shape).evaluate(s.model.binding).value_or(0);
-    if (count > more_than && count <= at_most) return true;
+    const bool weight = t.kind == TensorKind::kParameter && is_weight(s.model.weight_roles[id]);
+    if (weight && t.shape && is(t)) return true;
   }
   return false;
 }
@@ -124,13 +121,16 @@ bool parts_weights(const SettingScope& s, int64_t more_than, int64_t at_most) {
 }  // namespace
 
 bool gathers_weights(const SettingScope& s) {
-  return parts_weights(s, s.model.recipe.parallel.zero_fetch.persistent, kAnyElements);
+  return any_weight(
+      s, [&](const Tensor& t) { return parallel::is_gathered(t, s.model.recipe.parallel); });
 }
 
 bool parts_other_weights(const SettingScope& s) {
-  const int64_t given = s.model.recipe.parallel.zero_fetch.persistent;
-  const int64_t usual = ZeroFetch{}.persistent;
-  return parts_weights(s, std::min(given, usual), std::max(given, usual));
+  ParallelPlan otherwise = s.model.recipe.parallel;
+  otherwise.zero_fetch.persistent = ZeroFetch{}.persistent;
+  return any_weight(s, [&](const Tensor& t) {
+    return parallel::is_gathered(t, otherwise) != parallel::is_gathered(t, s.model.recipe.parallel);
+  });
 }
 
 }  // namespace plimsoll
