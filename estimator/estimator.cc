@@ -24,27 +24,27 @@ Result<Estimate> estimate_mean(const Request& request, const Hwdb& hwdb, ModelCa
 
 Result<Estimate> estimate_all_lengths(const Request& request, const Hwdb& hwdb,
                                       ModelCache* models) {
-  auto usual = request.recipe.serve      ? estimate_serving(request, hwdb)
-               : request.lengths.empty() ? estimate_stages(request, hwdb, models)
-                                         : estimate_mean(request, hwdb, models);
-  if (!usual) return usual;
+  auto answer = request.recipe.serve      ? estimate_serving(request, hwdb)
+                : request.lengths.empty() ? estimate_stages(request, hwdb, models)
+                                          : estimate_mean(request, hwdb, models);
+  if (!answer) return answer;
   if (request.longest.empty() && request.lengths.empty()) {
-    const bool routed = usual->input.symbols.contains(ops::kBusiestExpert) &&
+    const bool routed = answer->input.symbols.contains(ops::kBusiestExpert) &&
                         !request.dims.contains(ops::kBusiestExpert);
-    if (routed) return with_all_to_one_expert(std::move(*usual), request, hwdb, models);
-    return usual;
+    if (routed) return with_all_to_one_expert(std::move(*answer), request, hwdb, models);
+    return answer;
   }
   // The longest batch may take other decisions than the usual one: a step of its own.
   auto longest = estimate_stages(at_longest(request), hwdb, models);
   if (!longest) return longest;
-  if (longest->input.symbols != usual->input.symbols)
-    usual->basis.push_back(largest_batch_note(longest->input.symbols, usual->input.symbols));
-  usual->memory = std::move(longest->memory);
-  usual->fits = longest->fits;
-  usual->kept = std::move(longest->kept);
-  usual->memory_curve = std::move(longest->memory_curve);
-  usual->peak_tensors = std::move(longest->peak_tensors);
-  return usual;
+  if (longest->input.symbols != answer->input.symbols)
+    answer->basis.push_back(largest_batch_note(longest->input.symbols, answer->input.symbols));
+  answer->memory = std::move(longest->memory);
+  answer->fits = longest->fits;
+  answer->kept = std::move(longest->kept);
+  answer->memory_curve = std::move(longest->memory_curve);
+  answer->peak_tensors = std::move(longest->peak_tensors);
+  return answer;
 }
 
 }  // namespace

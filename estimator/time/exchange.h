@@ -35,8 +35,8 @@ namespace plimsoll {
 
 // What a machine gives an exchange; bytes per second.
 struct ExchangeRates {
-  LinkRates link;          // among the devices of one machine
-  LinkRates network;       // among machines, by the ring; used where there are several
+  LinkRates link{};        // among the devices of one machine
+  LinkRates network{};     // among machines, by the ring; used where there are several
   double copy = 0;         // of a card to or from the host
   double host_sum = 0;     // of gradients that the host adds with all its threads
   double messages = 0;     // of an all-reduce among processes in the host's memory

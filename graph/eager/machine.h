@@ -263,16 +263,4 @@ class Machine {
   std::vector<Access> accesses_;  // of launches, where they are compiled
 };
 
-// Layout helpers.
-LayoutRef contiguous_layout(DType dtype, Shape sizes);
-LayoutRef strided_layout(DType dtype, Shape sizes, Shape strides, Decider& decider);
-// Dense with the second dimension innermost, then the last: PyTorch's channels_last, NHWC.
-LayoutRef channels_last_layout(DType dtype, const Shape& sizes, Decider& decider);
-// The same of another type, where it is dense.
-LayoutRef of_type(DType dtype, const Layout& like);
-// Dense, its dimensions in memory in the order of `like` (empty_like's layout).
-LayoutRef dense_like(const Layout& like, DType dtype, Decider& decider);
-// Dense, without overlap, in some order of dimensions.
-bool is_dense(const Layout& layout, Decider& decider);
-
 }  // namespace plimsoll::eager

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/eager/layout.h"
 #include "graph/ir/parallel_plan.h"
 #include "graph/ir/step.h"
 
@@ -31,16 +32,6 @@ class Storage {
   BufferId id_;
 };
 using StorageRef = std::shared_ptr<Storage>;
-
-struct Layout {
-  DType dtype = DType::kUndefined;
-  Shape sizes;
-  Shape strides;  // in elements
-  Dim count;      // product of sizes
-  Dim bytes;      // of a dense tensor
-  bool contiguous = false;
-};
-using LayoutRef = std::shared_ptr<const Layout>;
 
 struct GradNode;
 using GradNodeRef = std::shared_ptr<GradNode>;

@@ -121,11 +121,11 @@ Result<std::vector<MeasuredSource>> read_sources(std::string_view text, std::str
 }
 
 void MeasuredSource::complete(MeasuredRun& run) const {
-  std::vector<std::string_view> said;
+  std::vector<std::string_view> read;
   for (const MeasuredCase& c : cases) {
     if (!c.holds(run)) continue;
     complete_run(run, c.defaults);
-    said.push_back(c.key);
+    read.push_back(c.key);
   }
   complete_run(run, defaults);
   for (const NamedNetwork& n : networks) {
@@ -138,7 +138,7 @@ void MeasuredSource::complete(MeasuredRun& run) const {
   }
   std::erase_if(run.notes, [&](const JsonMember& note) {
     return std::ranges::find(repeats, note.key) != repeats.end() ||
-           std::ranges::find(said, note.key) != said.end();
+           std::ranges::find(read, note.key) != said.end();
   });
   const auto meant = std::ranges::find_if(precisions, [&](const NamedPrecision& p) {
     return p.dtype == run.dtype && (p.mixed.empty() || p.mixed == run.mixed_precision) &&
