@@ -59,7 +59,8 @@ struct DimBuilder {
 
   static Dim make(int64_t constant, Term term) { return make(constant, std::span(&term, 1)); }
 
-  // The same terms with the coefficients that `change` makes of theirs; nothing where it makes none.
+  // The same terms with the coefficients that `change` makes of theirs; nothing where it makes
+  // none.
   template <class Change>
   static std::optional<Dim> with_coefficients(const Dim& a, int64_t constant, Change change) {
     Dim d(constant);

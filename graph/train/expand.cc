@@ -382,7 +382,7 @@ class Expander {
   const Graph& graph_;  // of this device
   bool trains_, alike_ = true;
   Forward* forward_ = nullptr;
-  std::vector<size_t> begins_;           // of the phase that runs: the first event of each pass
+  std::vector<size_t> begins_;     // of the phase that runs: the first event of each pass
   std::map<TensorId, Value> fed_;  // inputs as the loader brings them
   // Where networks are trained in turn: where weights' gradients go, frozen or not.
   std::vector<eager::GradNodeRef> own_;

@@ -89,8 +89,8 @@ struct MeasuredRun {
   std::string parallel;   // "fsdp=8,tp=2": as the setting of its name
   std::optional<int64_t> zero_stage, zero_group;  // what is sharded, between how many ranks
   std::optional<int64_t> fsdp_version;
-  std::string schedule;                            // of a pipeline's micro-batches
-  std::string offload;  // what the host's memory has: "parameters,optimizer"
+  std::string schedule;  // of a pipeline's micro-batches
+  std::string offload;   // what the host's memory has: "parameters,optimizer"
   std::optional<bool> sequence_parallel, no_sync;  // as the settings of these names
   std::string memory_option;   // a switch of the source's own program that saves memory
   std::string optimisation;    // "before", "after": a source's own program saved memory

@@ -138,7 +138,7 @@ void MeasuredSource::complete(MeasuredRun& run) const {
   }
   std::erase_if(run.notes, [&](const JsonMember& note) {
     return std::ranges::find(repeats, note.key) != repeats.end() ||
-           std::ranges::find(read, note.key) != said.end();
+           std::ranges::find(read, note.key) != read.end();
   });
   const auto meant = std::ranges::find_if(precisions, [&](const NamedPrecision& p) {
     return p.dtype == run.dtype && (p.mixed.empty() || p.mixed == run.mixed_precision) &&

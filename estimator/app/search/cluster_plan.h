@@ -85,9 +85,10 @@ struct PlanSpace {
 // expert parallelism where the space has them, stages of at least a block each with a micro-batch
 // for each stage or more, the rest along data, sharded or not; micro-batches of powers of two up to
 // 64; each schedule, an interleaved one with chunks of as many blocks. What the request says of
-// axes, sharding, schedule, checkpointing and offload stays as it is. ZeRO 2 and 3 have no stages: DeepSpeed
-// refuses them (deepspeed/runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible with pipeline
-// parallelism"), and no stage 3 beside experts that ranks share (plan_on()). Cost: linear in plans.
+// axes, sharding, schedule, checkpointing and offload stays as it is. ZeRO 2 and 3 have no stages:
+// DeepSpeed refuses them (deepspeed/runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible
+// with pipeline parallelism"), and no stage 3 beside experts that ranks share (plan_on()). Cost:
+// linear in plans.
 std::vector<ClusterPlan> cluster_plans(const Request& request, const PlanSpace& space);
 
 Request with_plan(Request request, const ClusterPlan& plan);

@@ -395,16 +395,17 @@ TEST_CASE("what programs offload, in the words of each") {
     return read_as(scratch, name, text).settings.text("offload");
   };
   const auto deepspeed = [&](const std::string& zero) {
-    return offloads("ds.json", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {)" +
-                                   zero + "}}");
+    return offloads(
+        "ds.json", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {)" + zero + "}}");
   };
   CHECK(deepspeed(R"("stage": 2, "offload_optimizer": {"device": "cpu"})") == "states");
   CHECK(deepspeed(R"("stage": 3, "offload_optimizer": {"device": "cpu"},
                      "offload_param": {"device": "cpu"})") == "states,parameters");
   CHECK(deepspeed(R"("stage": 2, "offload_optimizer": {"device": "none"})").empty());
   CHECK(deepspeed(R"("stage": 2, "cpu_offload": true)") == "states");
-  CHECK(offloads("hf.json", R"({"per_device_train_batch_size": 1, "fsdp": "full_shard offload"})") ==
-        "parameters");
+  CHECK(
+      offloads("hf.json", R"({"per_device_train_batch_size": 1, "fsdp": "full_shard offload"})") ==
+      "parameters");
   CHECK(offloads("tune.yaml",
                  "model:\n  _component_: torchtune.models.llama2.llama2_7b\nbatch_size: 1\n"
                  "enable_activation_offloading: True\nfsdp_cpu_offload: True\n") ==
