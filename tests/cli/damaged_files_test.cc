@@ -15,15 +15,15 @@ namespace {
 
 const std::vector<std::string> kQuestion = {"estimate", "builtin:mlp", "--gpu", "t4"};
 
-std::vector<std::string> with(std::vector<std::string> question,
-                              const std::vector<std::string>& more) {
+std::vector<std::string> extended(std::vector<std::string> question,
+                                  const std::vector<std::string>& more) {
   question.insert(question.end(), more.begin(), more.end());
   return question;
 }
 
 std::string answer_where(const Scratch& scratch, const std::string& name, const std::string& place,
                          const nlohmann::json& value) {
-  static const std::string kAnswer = run_plimsoll(with(kQuestion, {"--json"})).out;
+  static const std::string kAnswer = run_plimsoll(extended(kQuestion, {"--json"})).out;
   nlohmann::json answer = nlohmann::json::parse(kAnswer);
   answer[nlohmann::json::json_pointer(place)] = value;
   return scratch.write(name, answer.dump());
@@ -84,13 +84,14 @@ TEST_CASE("cli: a page is not written to a pipe that nobody reads, nor to a file
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   for (const char* flag : {"--html", "--trace"}) {
     CAPTURE(std::string(flag));
-    const Ran ran = run_plimsoll(with(kQuestion, {flag, pipe, "--force"}), {.seconds = 10});
+    const Ran ran = run_plimsoll(extended(kQuestion, {flag, pipe, "--force"}), {.seconds = 10});
     CHECK(ran.status == 4);
     CHECK(says(ran, "cannot be written"));
-    const Ran dash = run_plimsoll(with(kQuestion, {flag, "-"}), {.folder = scratch.path("")});
+    const Ran dash = run_plimsoll(extended(kQuestion, {flag, "-"}), {.folder = scratch.path("")});
     CHECK(dash.status == 4);
     CHECK(says(dash, "-: error: names no file"));
-    CHECK(run_plimsoll(with(kQuestion, {flag, "./-"}), {.folder = scratch.path("")}).status == 0);
+    CHECK(run_plimsoll(extended(kQuestion, {flag, "./-"}), {.folder = scratch.path("")}).status ==
+          0);
     CHECK(::unlink(scratch.path("-").c_str()) == 0);
   }
   scratch.write("p.yaml", "model: builtin:mlp\nparameters: {batch: [2]}\n");

@@ -13,12 +13,12 @@ using plimsoll::test::request;
 
 namespace {
 
-struct Prepared {
+struct PricedModel {
   Evaluator evaluator;
   CompiledModel model;
 };
 
-Prepared prepare(const Request& asked) {
+PricedModel prepare(const Request& asked) {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb);
   auto platform = find_platform(*hwdb, asked, asked.devices.front());
@@ -30,7 +30,7 @@ Prepared prepare(const Request& asked) {
   return {std::move(*evaluator), std::move(*model)};
 }
 
-Result<Explained> explain(const Prepared& p, std::string_view name) {
+Result<Explained> explain(const PricedModel& p, std::string_view name) {
   return explain_node(p.evaluator, p.model, p.model.binding, name);
 }
 
@@ -39,7 +39,7 @@ Result<Explained> explain(const Prepared& p, std::string_view name) {
 TEST_CASE("a convolution's report holds its tensors, its kernels and what bounds them") {
   Request with_several = request("builtin:alexnet", "tesla-t4", 16);
   with_several.cudnn = "7.6";
-  const Prepared p = prepare(with_several);
+  const PricedModel p = prepare(with_several);
   const auto explained = explain(p, "features.3");
   REQUIRE(explained);
   REQUIRE(explained->nodes.size() == 1);
@@ -85,7 +85,7 @@ TEST_CASE("a convolution's report holds its tensors, its kernels and what bounds
 }
 
 TEST_CASE("nodes are found by name, by module and by what encloses them") {
-  const Prepared p = prepare(request("builtin:resnet18", "tesla-t4", 2));
+  const PricedModel p = prepare(request("builtin:resnet18", "tesla-t4", 2));
   const auto module = explain(p, "layer1.0.conv1");
   REQUIRE(module);
   REQUIRE(module->nodes.size() == 1);
@@ -105,7 +105,7 @@ TEST_CASE("nodes are found by name, by module and by what encloses them") {
 }
 
 TEST_CASE("the figures of all nodes add up to the estimate's") {
-  const Prepared p = prepare(request("builtin:squeezenet1_0", "tesla-t4", 4));
+  const PricedModel p = prepare(request("builtin:squeezenet1_0", "tesla-t4", 4));
   const auto estimate = p.evaluator.estimate(p.model, p.model.binding);
   REQUIRE(estimate);
   int64_t parameters = 0, forward = 0, backward = 0;
@@ -130,7 +130,7 @@ TEST_CASE("the figures of all nodes add up to the estimate's") {
 }
 
 TEST_CASE("both views of a report show the same figures") {
-  const Prepared p = prepare(request("builtin:alexnet", "tesla-t4", 16));
+  const PricedModel p = prepare(request("builtin:alexnet", "tesla-t4", 16));
   const auto explained = explain(p, "features.3");
   REQUIRE(explained);
   CHECK(to_text(*explained).find("192x64x5x5") != std::string::npos);
