@@ -25,7 +25,7 @@ bool read_row(const SettingRow& row, const JsonValue& written, Request& into) {
   return text->empty() || row.value.read(row, *text, into).has_value();
 }
 
-// "adamw" says less than "adamw-fused": which variant of it runs is the program's to say.
+// A record that names an optimizer leaves its variant, as fused, to the program's default.
 bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
   const auto optimizer = one.setting == "optimizer" ? written_optimizer(text_of(written)) : "";
   return optimizer && !optimizer->empty() && one.text.starts_with(*optimizer + "-");

@@ -17,7 +17,7 @@ TableCell verdict_cell(Verdict verdict) {
 }
 
 Table remedy_table(std::span<const Remedy> remedies) {
-  Table table({{"what would help", "flags", Column::kRemark},
+  Table table({{"what would help", "flags", Column::kFlags},
                {"peak", "device_bytes"},
                {"step", "step_ns"},
                {"per second", "samples_per_second", Column::kFigure, 2},

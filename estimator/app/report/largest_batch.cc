@@ -129,7 +129,7 @@ std::string first_dip(const LargestBatch& largest, const Page& page) {
 }  // namespace
 
 Table batch_remedy_table(const LargestBatch& largest) {
-  Table table({{"what would help", "flags", Column::kRemark},
+  Table table({{"what would help", "flags", Column::kFlags},
                {"batch", "safe"},
                {fmt::format("peak at {}", largest.search.multiple), "device_bytes"},
                {"step", "step_ns"},

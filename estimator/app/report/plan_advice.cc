@@ -141,7 +141,7 @@ std::string plan_list(std::span<const PricedPlan> plans, const Page& page) {
 }  // namespace
 
 Table plan_table(std::span<const PricedPlan> plans) {
-  return figures_of(plans, {"plan", "flags", Column::kRemark},
+  return figures_of(plans, {"plan", "flags", Column::kFlags},
                     [&](size_t i) { return spelled(plans[i].settings); });
 }
 

@@ -19,6 +19,18 @@ std::string padded(const std::string& text, size_t width, bool left) {
   return left ? text + space : space + text;
 }
 
+// Where the flags end that a line of such a width has room for, of one at least.
+size_t end_of_flags(const std::string& text, size_t width) {
+  size_t end = 0;
+  for (size_t next = 0; next < text.size();) {
+    const size_t at = text.find(" --", next);
+    next = at == text.npos ? text.size() : at + 1;
+    if (end > 0 && columns_of(text.substr(0, std::min(at, next))) > width) break;
+    end = next;
+  }
+  return end;
+}
+
 // Quoted as RFC 4180 has it. A name that a spreadsheet would take for a formula is made text.
 std::string csv_cell(const std::string& text, bool is_name) {
   const bool formula =
@@ -89,6 +101,10 @@ Table::Layout Table::lay_out(const Page& page, size_t indent) const {
     ++layout.left_out;
   }
   cut_to(kLeastName);
+  for (const size_t c : layout.shown) {
+    const size_t over = total() > page.width ? total() - page.width : 0;
+    if (columns_[c].kind == Column::kFlags) widths[c] -= std::min(widths[c] - kLeastName, over);
+  }
   for (const size_t c : layout.shown) layout.widths.push_back(widths[c]);
   return layout;
 }
@@ -120,6 +136,21 @@ std::string Table::line(const Layout& layout, const std::vector<std::string>& ce
   return text.erase(text.find_last_not_of(' ') + 1);
 }
 
+std::vector<std::string> Table::take_below(const Layout& layout,
+                                           std::vector<std::string>& cells) const {
+  std::vector<std::string> below;
+  for (size_t i = 0; i < layout.shown.size(); ++i) {
+    std::string& cell = cells[layout.shown[i]];
+    if (columns_[layout.shown[i]].kind != Column::kFlags) continue;
+    const size_t end = end_of_flags(cell, layout.widths[i]);
+    if (end == cell.size()) continue;
+    below.resize(cells.size());
+    below[layout.shown[i]] = cell.substr(end);
+    cell.erase(end);
+  }
+  return below;
+}
+
 std::string Table::text(const Page& page, size_t indent) const {
   const Layout layout = lay_out(page, indent);
   const std::string margin(indent, ' ');
@@ -128,7 +159,12 @@ std::string Table::text(const Page& page, size_t indent) const {
   std::string text = margin + line(layout, cells) + "\n";
   for (const Row& row : rows_) {
     for (size_t c = 0; c < cells.size(); ++c) cells[c] = row.cells[c].text;
-    text += margin + toned(line(layout, cells), row.tone, page) + "\n";
+    for (bool more = true; more;) {
+      const std::vector<std::string> below = take_below(layout, cells);
+      more = !below.empty();
+      text += margin + toned(line(layout, cells), row.tone, page) + "\n";
+      if (more) cells = below;
+    }
   }
   if (layout.left_out > 0)
     text += fmt::format("{}({} more column{} with --wide)\n", margin, layout.left_out,

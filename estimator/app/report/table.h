@@ -20,6 +20,7 @@ struct Column {
     kName,    // stands left; its middle is cut where the page is narrow
     kFigure,  // stands right, whole
     kRemark,  // stands left, whole
+    kFlags,   // stands left, whole; goes on below, from flag to flag, where the page is narrow
   };
   std::string title;
   std::string key = {};  // of CSV, where it is not the title
@@ -60,6 +61,8 @@ class Table {
   // A column that may be left out, and of which no row has anything.
   bool is_empty(size_t column) const;
   Layout lay_out(const Page& page, size_t indent) const;
+  // What goes on below a line of these cells, which it is taken out of; empty where nothing does.
+  std::vector<std::string> take_below(const Layout& layout, std::vector<std::string>& cells) const;
   std::string line(const Layout& layout, const std::vector<std::string>& cells) const;
 
   std::vector<Column> columns_;

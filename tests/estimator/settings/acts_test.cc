@@ -100,7 +100,7 @@ bool is_tried(const SettingRow& row) {
 // as many blocks.
 bool may_be_lost(const SettingRow& row) {
   return row.name == "allocator" || row.name == "prefetch" || row.name == "cudnn-benchmark" ||
-         row.name == "stage-balance";
+         row.name == "stage-balance" || row.name == "bitsandbytes" || row.name == "keep-outputs";
 }
 
 GivenSettings with_beside(GivenSettings settings, const SettingRow& row) {

@@ -111,6 +111,10 @@ TEST_CASE("every setting of a run: a record that says it is read as the same req
       // What joins GPUs is said where there are several.
       if (row.name == "link") settings.add(*find_setting("gpus"), "2");
       if (row.name == "nodes") settings.add(*find_setting("network"), "ethernet-10g");
+      if (row.name == "offload") {  // of weights where they are gathered
+        settings.add(*find_setting("zero"), "3");
+        settings.add(*find_setting("gpus"), "2");
+      }
       if (row.name != "batch") settings.add(row, text);
       Request request = *to_request(settings);
       JsonWriter out;

@@ -107,6 +107,7 @@ TEST_CASE("zero weights: a step comes to blocks that run again twice on its way 
 TEST_CASE("zero weights: offloaded weights are copied for each gathering") {
   Recipe recipe = test::shared_by(ShardedBy::kZero, Sharded::kWeights, kReaderRanks);
   recipe.parallel.offload = {.states = true, .parameters = true};
+  recipe.parallel.zero_fetch.prefetch = 0;
   const test::ParallelStep s(recipe, kReaders);
   const int64_t small = 2 * kReaderWidth, one = kReaderWidth * kReaderWidth;
   CHECK(s.resident(Role::kParameter) == 4 * small);  // what is always whole

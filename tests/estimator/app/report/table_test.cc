@@ -54,6 +54,16 @@ TEST_CASE("table: a tone colours a row where the page has colours") {
   CHECK(cards().text({.width = 80}).find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("table: flags go on below where the page is narrow") {
+  Table table({{"flags", {}, Column::kFlags}, {"peak"}});
+  table.add({{"--precision amp-fp16 --offload activations --batch 250"}, {"7 GiB"}});
+  const std::string space(13, ' ');
+  CHECK(table.text({.width = 40}) == "flags" + std::string(31, ' ') + "peak\n" +
+                                         "--precision amp-fp16" + space + "  7 GiB\n" +
+                                         "--offload activations --batch 250\n");
+  CHECK(table.text({.width = 80}).find("--batch 250  7 GiB") != std::string::npos);
+}
+
 TEST_CASE("table: CSV has keys and plain numbers, quoted where they must be") {
   Table table({{"kernel", {}, Column::kName}, {"total", "total_ns"}});
   table.add({{"conv, \"3x3\""}, {"8.6 ms", "8600000"}});

@@ -114,7 +114,7 @@ TEST_CASE("measured request: how GPUs share the model") {
 TEST_CASE("measured request: published configurations by the names that trainers use") {
   MeasuredRun r = run();
   r.model = "llama-2-7b";
-  CHECK(refusal(r) == "the record does not say how long sequences are");
+  CHECK(refusal(r) == "the record does not say how long sequences are: key seq is missing");
   r.sequence_length = 4096;
   const auto q = request_of(r, {});
   REQUIRE(q);
@@ -220,7 +220,7 @@ TEST_CASE("measured request: what is not known is said, never guessed") {
   CHECK(refusal(r) == "the record names no model");
   r = run();
   r.batch.reset();
-  CHECK(refusal(r) == "the record names no batch");
+  CHECK(refusal(r) == "the record names no batch: key micro_batch is missing");
   r = run();
   r.n_gpus = 64;
   CHECK(refusal(r) == "the batch is smaller than the number of GPUs");
