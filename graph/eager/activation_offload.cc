@@ -21,7 +21,7 @@ bool Machine::is_made(const Value& value) const {
 
 bool ActivationStash::goes(const Value& value) {
   if (!m_.is_made(value)) return false;
-  const Storage* const storage = value.storage().get();
+  const BufferId storage = value.storage()->id();
   const bool again = stays_.contains(storage) || std::ranges::any_of(leaving_, [&](const auto& l) {
                        return l.original == storage;
                      });
@@ -47,7 +47,7 @@ void ActivationStash::send(GradNode& node) {
     }
     const uint32_t copy =
         m_.issue({.kind = CollectiveKind::kToHost, .bytes = bytes, .stays = true});
-    leaving_.push_back({number_, value.storage().get(), std::move(here), copy});
+    leaving_.push_back({number_, value.storage()->id(), std::move(here), copy});
     gone_.push_back({.number = number_, .bytes = bytes});
     node.away.push_back({i, number_});
     value = value.with_storage(nullptr);

@@ -33,7 +33,7 @@ class ActivationStash {
  private:
   struct Leaving {
     int64_t number = 0;
-    const Storage* original = nullptr;
+    BufferId original = kNoBuffer;
     Value value;
     uint32_t copy = 0;
   };
@@ -50,12 +50,12 @@ class ActivationStash {
   StorageRef came(int64_t number, const Value& kept);
 
   Machine& m_;
-  int64_t number_ = 0;              // of all that nodes have kept
-  std::deque<Leaving> leaving_;     // on the device until their copies are done
-  std::set<const Storage*> stays_;  // what was kept twice
-  std::vector<Gone> gone_;          // in the order in which they went
-  bool brought_ = false;            // bring(), for the node that runs
-  std::vector<Value> now_, last_;   // came for the node that runs, and for the one before
+  int64_t number_ = 0;             // of all that nodes have kept
+  std::deque<Leaving> leaving_;    // on the device until their copies are done
+  std::set<BufferId> stays_;       // what was kept twice
+  std::vector<Gone> gone_;         // in the order in which they went
+  bool brought_ = false;           // bring(), for the node that runs
+  std::vector<Value> now_, last_;  // came for the node that runs, and for the one before
 };
 
 }  // namespace plimsoll::eager
