@@ -104,7 +104,7 @@ Verb make_workspace(const FlagSet& root) {
   app.add_option("--framework", flags->framework,
                  "framework whose choice of convolution algorithms is assumed (see 'plimsoll "
                  "frameworks'), or ideal: cuDNN's first plan");
-  app.add_option("--precision", flags->precision, "precision of layers whose line of the file gives no dtype");
+  app.add_option("--precision", flags->precision, "precision of input lines that give no dtype");
   app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
   app.add_flag("--cudnn-benchmark", flags->benchmark, "the fastest plan, not the first");
   app.add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
