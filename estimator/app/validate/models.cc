@@ -128,8 +128,10 @@ std::string_view setting_without_key(const MeasuredRun& r) {
   for (const JsonMember& note : r.notes) {
     const bool known =
         std::ranges::find(ignored_keys(), note.key, &IgnoredKey::name) != ignored_keys().end();
-    const bool is_setting = std::ranges::any_of(
-        all, [&](const SettingRow& row) { return underscored(row.name) == note.key; });
+    // Words for a key that is read, as "nodes": "single", are a note too.
+    const bool is_setting = std::ranges::any_of(all, [&](const SettingRow& row) {
+      return underscored(row.name) == note.key && row.record.name != note.key;
+    });
     if (is_setting && !known && !note.value.is_null()) return note.key;
   }
   return {};

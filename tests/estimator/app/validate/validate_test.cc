@@ -111,7 +111,7 @@ TEST_CASE("validate: a key that makes another run of it is read, or the record i
   for (const char* same :
        {R"("parallel": {"dp": 1, "tp": 1})", R"("zero_stage": 0)", R"("packed": false)",
         R"("finetune": {"method": "full"})", R"("offload": null)", R"("offload": {})",
-        R"("offload": {"optimizer": false})", R"("machine": "a box")"}) {
+        R"("offload": {"optimizer": false})", R"("machine": "a box")", R"("nodes": "single")"}) {
     CAPTURE(std::string(same));
     const auto lines = answer(record + same, "model");
     REQUIRE(lines.size() == 1);
