@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from statistics import mean
 
-from records import load
-from sharded import average, by_source, inside, middle, p90, reasons, right
-from table import markdown, percent
+import sharded
+from sharded import average, inside, middle, p90, predicted, right
 
 STAYS = ("allocated_after_mb", "allocated_after_step_mean_gib")
 ALLOCATED = ("peak_allocated_mb", "peak_allocated_gb", "peak_memory_gb", "peak_memory_gib")
@@ -59,26 +58,11 @@ ASKED = [
 def counted(lines, figure):
     if figure is ended:
         return len({(l["file"], l["index"]) for l in lines if l["fits"] is not None})
-    return len([l for l in lines if l["predicted"] is not None])
-
-
-def asked(lines):
-    rows = []
-    for what, takes, figure, bound, most in ASKED:
-        taken = [l for l in lines if takes(l)]
-        value = figure(taken)
-        met = "not judged here" if value is None else "met" if (value <= bound if most else value >= bound) else "missed"
-        rows.append((what, f"{100 * bound:.0f} %", percent(value), counted(taken, figure), met))
-    return markdown(["what", "must", "today", "n", ""], rows)
+    return predicted(lines, figure)
 
 
 def section(folder):
-    lines = load(folder)
-    if not lines:
-        return []
-    return ["## Fine-tuning on one GPU", "",
-            "Records of `tests/measured/one_gpu`, which no fit sees; what is kept back elsewhere is not among them.", "",
-            asked(lines), "", by_source(lines), "", "Records that are not predicted:", "", reasons(lines), ""]
+    return sharded.section(folder, "Fine-tuning on one GPU", ASKED, counted)
 
 
 if __name__ == "__main__":

@@ -62,13 +62,17 @@ ASKED = [
 ]
 
 
-def asked(lines):
+def predicted(lines, _):
+    return len([l for l in lines if l["predicted"] is not None])
+
+
+def asked(lines, bounds, counted):
     rows = []
-    for what, takes, figure, bound, most in ASKED:
+    for what, takes, figure, bound, most in bounds:
         taken = [l for l in lines if takes(l)]
         value = figure(taken)
         met = "not judged here" if value is None else "met" if (value <= bound if most else value >= bound) else "missed"
-        rows.append((what, f"{100 * bound:.0f} %", percent(value), len([l for l in taken if l["predicted"] is not None]), met))
+        rows.append((what, f"{100 * bound:.0f} %", percent(value), counted(taken, figure), met))
     return markdown(["what", "must", "today", "n", ""], rows)
 
 
@@ -88,13 +92,14 @@ def reasons(lines):
     return markdown(["source", "skipped, as", "n"], [(s, why, n) for (s, why), n in sorted(counts.items(), key=lambda c: (c[0][0], -c[1]))])
 
 
-def section(folder):
+def section(folder, title="Several GPUs that share a model", bounds=ASKED, counted=predicted):
+    """FOLDER is called as that of the records; `counted`: lines and a figure, how many it is of."""
     lines = load(folder)
     if not lines:
         return []
-    return ["## Several GPUs that share a model", "",
-            "Records of `tests/measured/sharded`, which no fit sees; what is kept back elsewhere is not among them.", "",
-            asked(lines), "", by_source(lines), "", "Records that are not predicted:", "", reasons(lines), ""]
+    return [f"## {title}", "",
+            f"Records of `tests/measured/{Path(folder).name}`, which no fit sees; what is kept back elsewhere is not among them.", "",
+            asked(lines, bounds, counted), "", by_source(lines), "", "Records that are not predicted:", "", reasons(lines), ""]
 
 
 if __name__ == "__main__":
