@@ -120,12 +120,13 @@ double host_link(const Platform& platform) {
   return kPinnedShare * lane * static_cast<double>(device.pcie_lanes);
 }
 
-// Of the host's memory a card's share, of machines with cards of its time: 153.6 GB/s of eight
-// channels of DDR4-2400 for the 8 GPUs of the DGX-1 of 2016, 614 GB/s of sixteen channels of
-// DDR5-4800 for those of the DGX H100 of 2022 (NVIDIA's datasheets), a factor of 1.26 a year; two
-// thirds of it, as hosts add up gradients (hwdb/hosts/generic.json).
+// Of the host's memory a card's share, of machines with cards of its time: 136.5 GB/s for the 8
+// GPUs of the DGX-1 of 2016 (NVIDIA's datasheet: two Xeon E5-2698 v4 with DDR4-2133, four channels
+// each), 614 GB/s for those of the DGX H100 of 2022 (two Xeon 8480C, eight channels of DDR5-4800
+// each), a factor of 1.285 a year. Assumed: two thirds of it, as hosts add up gradients
+// (hwdb/hosts/generic.json).
 double host_memory(const Platform& platform) {
-  constexpr double kOf2016 = 153.6e9 / 8, kPerYear = 1.26, kReached = 2. / 3;
+  constexpr double kOf2016 = 136.5e9 / 8, kPerYear = 1.285, kReached = 2. / 3;
   const int64_t year = release_year(platform.device.compute_capability);
   return kReached * kOf2016 * std::pow(kPerYear, static_cast<double>(year - 2016));
 }
