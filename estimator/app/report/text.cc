@@ -59,7 +59,7 @@ std::string answer(const Estimate& e, const Page& page) {
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
   // Without a loader it is the least that it takes: the line of the host says so.
-  const std::string_view least = counts_loading(e.time) ? "" : "at least ";
+  const std::string_view least = counts_loading(e.time) ? "" : ">= ";
   const std::string length =
       e.time.run_ns     ? fmt::format(", whole run {}{}", least, human_time(*e.time.run_ns))
       : e.time.epoch_ns ? fmt::format(", epoch {}{}", least, human_time(*e.time.epoch_ns))
