@@ -1,5 +1,7 @@
 #include "estimator/memory/allocator/bfc.h"
 
+#include <algorithm>
+
 namespace plimsoll {
 
 BfcAllocator::BfcAllocator(const BfcRules& rules, int64_t capacity)
@@ -14,7 +16,7 @@ int32_t BfcAllocator::allocate(int64_t bytes, int /*stream*/) {
 }
 
 int32_t BfcAllocator::cached_chunk(int64_t size) {
-  const int32_t chunk = free_.best_fit(chunks_, size);
+  const int32_t chunk = free_.best_fit(size);
   if (chunk == kNoBlock) return kNoBlock;
   free_.take(chunks_, chunk);
   const int64_t whole = chunks_[chunk].size;
