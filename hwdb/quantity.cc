@@ -200,7 +200,10 @@ Result<Bytes> parse_size(std::string_view text) {
   }
   Result<Bytes> bytes = parse_bytes(spelled);
   if (!bytes) {
-    bytes.error()[0].code = "E121";
+    Diagnostic& fault = bytes.error()[0];
+    fault.code = "E121";
+    // In quotes, as it was written.
+    if (fault.message.find(spelled) == 1) fault.message.replace(1, spelled.size(), text);
   }
   return bytes;
 }

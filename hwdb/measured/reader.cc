@@ -285,7 +285,8 @@ Result<RunFile> read_measured(const ByteSource& source, const Each& each, const 
   }
   const size_t first = head.find_first_not_of("\xEF\xBB\xBF \t\r\n");
   if (first == head.npos && source.size() <= head.size()) return error("E501", "no runs", place);
-  const bool json = first != head.npos && (head[first] == '{' || head[first] == '[');
+  const bool json = source.name().ends_with(".json") ||
+                    (first != head.npos && (head[first] == '{' || head[first] == '['));
   return json ? read_json_runs(source, each, limits) : read_csv_runs(source, each, limits);
 }
 

@@ -4,18 +4,28 @@
 
 #include <algorithm>
 
+#include "graph/base/text.h"
 #include "hwdb/version.h"
 
 namespace plimsoll {
 namespace {
 
 // The first version in words such as "tf 1.3.0rc1" or "1.4 per README"; a year is none.
-std::optional<Version> version_in(std::string_view text) {
+std::optional<Version> version_in(std::string_view text, size_t least_numbers) {
   const size_t digit = text.find_first_of("0123456789");
   if (digit == text.npos) return std::nullopt;
   const auto version = parse_version(text.substr(digit));
-  const bool sound = version && version->numbers.size() > 1 && version->numbers[0] < 100;
+  const bool sound =
+      version && version->numbers.size() >= least_numbers && version->numbers[0] < 100;
   return sound ? version : std::nullopt;
+}
+
+// Whether a number behind these words is of this framework: "" and "v" are of the one that is named
+// first, "tf" of TensorFlow, "nemo" of none here.
+bool is_version_of(std::string_view words, std::string_view id, bool named_first) {
+  if (words.empty() || words == "v") return named_first;
+  return words == id || (words == "tf" && id == "tensorflow") ||
+         (words == "torch" && id == "pytorch");
 }
 
 }  // namespace
@@ -77,16 +87,19 @@ std::string MeasuredRun::framework_id() const {
       {"internevo", "pytorch"},
       {"nemo", "pytorch"},
   };
-  std::string lower = framework;
-  for (char& letter : lower) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
+  const std::string lower = lower_case(framework);
+  const std::string said = lower_case(framework_version);
+  const std::string_view before =
+      trimmed(std::string_view(said).substr(0, said.find_first_of("0123456789")));
   for (const auto& [word, id] : kWords) {
     const size_t at = lower.find(word);
     if (at == lower.npos) continue;
-    auto version = version_in(framework_version);
+    auto version =
+        is_version_of(before, id, lower.starts_with(id)) ? version_in(said, 1) : std::nullopt;
+    // Torch7 had no versions.
+    if (word == "torch" && version_in(said, 1)) return "pytorch-" + version_in(said, 1)->text();
     // What follows the framework's own name: "tensorflow v1.2", but not "tensorpack 0.8".
-    if (!version && word == id) version = version_in(lower.substr(at + word.size()));
+    if (!version && word == id) version = version_in(lower.substr(at + word.size()), 2);
     return version ? fmt::format("{}-{}", id, version->text()) : std::string(id);
   }
   return {};

@@ -149,8 +149,8 @@ def flags_of(keywords: Mapping[str, Any]) -> list[str]:
             value = value.item()
         if name in _switches() or (isinstance(value, bool) and _kind(name) == Union[str, int, bool]):
             arguments += _switch(name, flag, value)
-        elif isinstance(value, bool) and _kind(name) is int:
-            raise TypeError(f"{name} takes a number, not {value}")
+        elif isinstance(value, bool) and _kind(name) not in (None, str):
+            raise TypeError(f"{name} takes {'a number' if _kind(name) is int else 'text or a number'}, not {value}")
         elif isinstance(value, Mapping):
             arguments += [f"{flag}={key}={text_of(of, name)}" for key, of in value.items()]
         elif isinstance(value, Iterable) and not isinstance(value, _WHOLE):

@@ -11,6 +11,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 # What programs read is short: positions, masks, boxes, rates of dropout.
 SHORT = 1 << 16
+# What follows from it is spread out in between, a mask over queries and keys of each sample; some milliseconds of the host.
+_SPREAD = 1 << 22
 _NEW_PIECE = {"set_", "resize_", "resize_as_"}
 _SHAPE_ALONE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # is read of what they are given
 
@@ -61,9 +63,10 @@ class Known:
         results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         written = operands if operator._schema.is_mutable else []
         # A loss or a gradient is never known: most calls end here.
-        short = results and sum(leaf.numel() for leaf in results) <= SHORT
+        elements = sum(leaf.numel() for leaf in results)
+        short = results and elements <= _SPREAD
         name = operator._schema.name.partition("::")[2]
-        if short and name in _SHAPE_ALONE and not self.all_known(operands):
+        if short and elements <= SHORT and name in _SHAPE_ALONE and not self.all_known(operands):
             with no_dispatch():
                 like = torch.empty_strided(args[0].size(), args[0].stride(), dtype=args[0].dtype)
                 self._keep(results[0], _Value(operator(like, *args[1:], **{**kwargs, "device": torch.device("cpu"), "pin_memory": False}), [True]))

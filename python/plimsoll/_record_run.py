@@ -19,7 +19,7 @@ from ._record_ctc import with_tensors
 from ._record_in_place import added_in_place, in_order
 from ._record_known import SHORT, Known
 from ._record_packed import stand_in_for_packed_sequences
-from ._record_tensors import Held, beside, empty, exchange, held
+from ._record_tensors import Held, beside, empty, exchange, held, short_buffers
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
 
@@ -86,8 +86,10 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     everything, values = held(), Values()
     leaves = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
     numbers = {id(leaf): leaf.detach().clone() for leaf in leaves if leaf.device.type == "cpu" and leaf.numel() <= SHORT}
-    stays = beside(everything.modules)
+    stays, buffers = beside(everything.modules), short_buffers(everything.modules, SHORT)
     empty(everything, mode, leaves)
+    for buffer, its_numbers in buffers:
+        values.known.learn(buffer, its_numbers)
     torch.utils.swap_tensors = exchange  # Module.to(): PyTorch's own refuses tensors that somebody watches
     with mode:
         inputs = _resized(inputs, sizes, numbers, values.known)

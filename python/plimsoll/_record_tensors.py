@@ -54,6 +54,15 @@ def empty(everything: Held, mode: Any, inputs: Iterable[Any]) -> None:
             module._flat_weight_refs = [weakref.ref(w) if w is not None else None for w in module._flat_weights]
 
 
+def short_buffers(modules: Iterable[Any], most: int) -> list[tuple[Any, Any]]:
+    """Buffers of at most so many elements on the host, each with a copy of its numbers: programs size and branch by some (strides, flags)."""
+    import torch
+
+    found = {id(t): t for module in modules for t in module._buffers.values()
+             if t is not None and t.device.type == "cpu" and t.layout == torch.strided and t.numel() <= most and not _is_fake(t)}
+    return [(t, t.detach().clone()) for t in found.values()]
+
+
 def beside(modules: Iterable[Any]) -> list[Any]:
     """Tensors that are a module's and neither parameters nor buffers: they stay on the host when it is moved to the card."""
     import torch

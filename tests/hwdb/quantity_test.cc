@@ -1,6 +1,7 @@
 #include "hwdb/quantity.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <concepts>
@@ -148,4 +149,8 @@ TEST_CASE("quantity: sizes on the command line") {
   }
   CHECK(parse_size("24G").error()[0].message ==
         "\"24G\" is not a size: ambiguous; write 24GB (decimal) or 24GiB (binary)");
+  for (const char* text : {"nan", "inf", "on", "1e400"}) {
+    CAPTURE(text);
+    CHECK(parse_size(text).error()[0].message.starts_with(fmt::format("\"{}\" is not", text)));
+  }
 }

@@ -95,7 +95,8 @@ class Keywords(unittest.TestCase):
         self.assertEqual(flags_of({"fsdp": 2}), ["--fsdp=2"])
 
     def test_values_that_no_flag_takes(self):
-        for name, value in (("batch", b"8"), ("batch", object()), ("batch", True), ("gpus", np.bool_(False)), ("strict", 0), ("compile", "yes"), ("dim", {"sequence": None})):
+        for name, value in (("batch", b"8"), ("batch", object()), ("batch", True), ("gpus", np.bool_(False)), ("strict", 0), ("compile", "yes"), ("dim", {"sequence": None}),
+                            ("checkpoint", False), ("gpu", True), ("mem", False), ("freeze", True)):
             with self.subTest(name=name, value=value), self.assertRaisesRegex(TypeError, f"^{name}"):
                 flags_of({name: value})
         with self.assertRaises(TypeError):

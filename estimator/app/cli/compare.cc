@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "estimator/answer/on_host.h"
 #include "estimator/app/cli/change_limits.h"
@@ -124,12 +125,24 @@ void annotate(const AnswerDifference& difference) {
   }
 }
 
+// Flags that say how to estimate: the answers are there already.
+Diagnostics idle_settings(const CompareFlags& flags) {
+  Diagnostics idle;
+  std::set<std::string, std::less<>> names = flags.shared.names();
+  if (!flags.prices.empty()) names.emplace("price");
+  for (const std::string& name : names)
+    idle.push_back(warning("W516", setting(name) + " has no effect: answers are compared as they "
+                                                   "were written; estimate again with it"));
+  return idle;
+}
+
 // Two results that were written before. Exit status 1 where one of the limits is exceeded.
 int run_difference(const std::vector<JsonValue>& results, const CompareFlags& flags,
                    const std::vector<std::string>& names) {
   const auto idle = check_output(flags.output);
   if (!idle) return report(idle.error());
   report(*idle);
+  report(idle_settings(flags));
   const auto limits = parse_change_limits(flags.limits);
   if (!limits) return report(limits.error());
   std::optional<OutputFile> page;

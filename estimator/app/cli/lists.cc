@@ -260,7 +260,13 @@ struct MeasureFlags {
   bool force = false;
 };
 
-int write_host(const MeasureFlags& flags) {
+int write_host(const MeasureFlags& flags, const ListFlags& list) {
+  if (!list.id.empty() || list.output.json || list.output.table())
+    return report(error("E114",
+                        fmt::format("{} measures this machine into a file: nothing is listed",
+                                    spelled(setting("measure"))),
+                        {}, "without it, hosts are listed or shown")
+                      .value());
   auto file = OutputFile::open(flags.file, flags.force);
   if (!file) return report(file.error());
   const MeasuredHost host = measure_host();
@@ -277,7 +283,7 @@ Verb make_hosts(const FlagSet& root) {
   auto flags = std::make_shared<MeasureFlags>();
   Verb verb = make_list(root, "hosts", "CPUs and memory of machines, for --host",
                         [flags](const Hwdb& hwdb, const ListFlags& f) {
-                          if (!flags->file.empty()) return write_host(*flags);
+                          if (!flags->file.empty()) return write_host(*flags, f);
                           return f.id.empty() ? list_ids(hwdb.host_ids(), f.output)
                                               : show(hwdb.host(f.id), f.output);
                         });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <vector>
 
@@ -83,6 +84,7 @@ class Taker {
     if (!file.deepspeed.empty()) applied_.read.push_back(file.deepspeed);
     if (trainer_.empty()) trainer_ = file.program->trainer;
     for (const TrainerSettings::One& one : file.settings.all()) TRY(add(one, path));
+    if (file.settings.per_update) per_update_.emplace_back(*file.settings.per_update, path);
     files_.emplace_back(path, file.settings.all());
     std::ranges::copy(file.warnings, std::back_inserter(applied_.diagnostics));
     add_notes(file, path);
@@ -93,7 +95,8 @@ class Taker {
   const std::string& model() const { return model_; }
   const std::string& trainer() const { return trainer_; }
 
-  AppliedTrainerFiles finish() {
+  Result<AppliedTrainerFiles> finish() {
+    for (const auto& [samples, path] : per_update_) TRY(share_update(samples, path));
     if (gathers_in_16_bits()) {
       for (auto& [one, path] : added_) gather_in_16_bits(one);
     }
@@ -140,6 +143,65 @@ class Taker {
                    {path, 0, 0, {}});
     }
     return {};
+  }
+
+  // What a flag or a file gives; empty: nothing, or several by a plan.
+  std::string text_of_setting(std::string_view name) const {
+    if (const std::string* const text = given_.value(name)) return *text;
+    const auto found =
+        std::ranges::find_if(added_, [&](const auto& one) { return full_name(one.first) == name; });
+    return found == added_.end() ? "" : found->first.text;
+  }
+
+  bool is_set(std::string_view name) const {
+    return is_given(name) || !text_of_setting(name).empty();
+  }
+
+  // Samples of an update are those of a GPU's pass, times passes, times GPUs: two of them give the
+  // third (deepspeed/runtime/config.py, _set_batch_related_parameters() and _batch_assertion()).
+  Result<void> share_update(const TrainerSettings::PerUpdate& update, const std::string& path) {
+    const Place place{path, 0, 0, {}};
+    const auto count = [&](std::string_view name) {
+      return is_set(name) ? parse_number<int64_t>(text_of_setting(name))
+                          : std::optional<int64_t>(1);
+    };
+    const auto batch = count("batch"), passes = count("accumulate");
+    const auto gpus = count("gpus"), nodes = count("nodes");
+    const bool splits = std::ranges::any_of(std::array{"parallel", "tp", "pp", "cp", "ep"},
+                                            [&](auto name) { return is_set(name); });
+    if (splits || !batch || !passes || !gpus || !nodes) {
+      warn(fmt::format("{} is not shared out over GPUs: {} and {} say what one has", update.key,
+                       setting("batch"), setting("accumulate")),
+           place);
+      return {};
+    }
+    int64_t rest = update.samples;
+    for (const int64_t part : {*batch, *passes, *gpus, *nodes})
+      rest = part > 0 && rest % part == 0 ? rest / part : 0;
+    if (rest > 0 && !(is_set("batch") && is_set("accumulate"))) {
+      const std::string_view name = is_set("batch") ? "accumulate" : "batch";
+      const TrainerSettings::One one{find_setting(name), "", std::to_string(rest), update.key};
+      std::ranges::find(files_, path, [](const auto& file) {
+        return file.first;
+      })->second.push_back(one);
+      return add(one, path);
+    }
+    if (rest == 1) return {};
+    if (rest > 1 && !is_set("gpus")) {
+      warn(fmt::format("{} {} is of {} GPUs: one is assumed; {} changes it", update.key,
+                       update.samples, rest, setting("gpus", std::to_string(rest))),
+           place);
+      return {};
+    }
+    if (given_.has("batch") || given_.has("accumulate")) return {};
+    return error("E114",
+                 fmt::format("{} {} is not what {} GPUs have in {} passes of {} samples",
+                             update.key, update.samples, *gpus * *nodes, *passes, *batch),
+                 place);
+  }
+
+  void warn(std::string text, const Place& place) {
+    applied_.diagnostics.push_back(warning("W534", std::move(text), place));
   }
 
   // accelerate, which transformers runs under too, has FSDP gather in 16 bits what autocast reads
@@ -195,6 +257,7 @@ class Taker {
   const std::set<std::string, std::less<>>& left_out_;
   std::vector<std::pair<TrainerSettings::One, std::string>> added_;
   std::vector<std::pair<std::string, std::vector<TrainerSettings::One>>> files_;  // by file
+  std::vector<std::pair<TrainerSettings::PerUpdate, std::string>> per_update_;    // likewise
   std::string model_, trainer_;
   AppliedTrainerFiles applied_;
 };
@@ -234,7 +297,7 @@ Result<AppliedTrainerFiles> apply_trainer_files(
   const std::string trainer = named.trainer.empty() ? taker.trainer() : named.trainer;
   given.erase(kTrainerSetting);
   if (!trainer.empty()) given.add(*find_setting(kTrainerSetting), trainer);
-  AppliedTrainerFiles applied = taker.finish();
+  AppliedTrainerFiles applied = TRY(taker.finish());
   warn_of_gpus(given, applied);
   return applied;
 }

@@ -21,6 +21,7 @@ constexpr TrainerWord kDeepSpeedHost[] = {{"true", "states"}, {"false", ""}};
 
 constexpr TrainerKey kDeepSpeedKeys[] = {
     {"train_micro_batch_size_per_gpu", "batch", kUnlessAuto, Use::kSets, Others::kAsWritten},
+    {"train_batch_size", "", kUnlessAuto, Use::kPerUpdate},
     {"gradient_accumulation_steps", "accumulate", kUnlessAuto, Use::kSets, Others::kAsWritten},
     {"gradient_clipping", "clip-grad-norm", kUnlessAuto, Use::kSets, Others::kAsWritten},
     {"zero_optimization.stage", "zero", kDeepSpeedStages, Use::kSets, Others::kAsWritten},

@@ -46,9 +46,18 @@ std::vector<std::string> words_of_value(const JsonValue& value) {
   return words;
 }
 
+// YAML 1.1's words, which Python's reader takes for true and false (yaml.org/type/bool.html).
+std::string_view as_boolean(std::string_view word) {
+  if (word == "yes" || word == "on" || word == "y") return "true";
+  return word == "no" || word == "off" || word == "n" ? "false" : word;
+}
+
 std::optional<std::string_view> find_word(const TrainerKey& key, std::string_view written) {
-  const auto found = std::ranges::find(key.words, written, &TrainerWord::written);
-  return found == key.words.end() ? std::nullopt : std::optional(found->text);
+  for (const std::string_view word : {written, as_boolean(written)}) {
+    const auto found = std::ranges::find(key.words, word, &TrainerWord::written);
+    if (found != key.words.end()) return found->text;
+  }
+  return std::nullopt;
 }
 
 // A count of elements that is written as 5e8.
@@ -127,6 +136,8 @@ class KeyReader {
       case Use::kUnmodelled:
       case Use::kRefused:
         return warn_unmodelled(key, member);
+      case Use::kPerUpdate:
+        return read_per_update(key, member);
       case Use::kSets:
       case Use::kElse:
       case Use::kOneOf:
@@ -141,6 +152,17 @@ class KeyReader {
     const std::string* const name = member.value.string();
     if (!name) return wrong_kind(member, "a text");
     into_.settings.model = *name;
+    return {};
+  }
+
+  Result<void> read_per_update(const TrainerKey& key, const KeyValue& member) {
+    if (!is_single_value(member.value)) return wrong_kind(member, "a number");
+    const SettingRow& batch = *find_setting("batch");
+    const std::string text = written_text(batch, member.value);
+    if (find_word(key, text)) return {};
+    constexpr TrainerKey kBatch{"", "batch"};
+    TRY(check(batch, kBatch, text, member));
+    into_.settings.per_update = {parse_number<int64_t>(text).value_or(0), member.key};
     return {};
   }
 
@@ -293,7 +315,7 @@ bool asks_for_something(const JsonValue& value) {
   if (value.list()) return !value.list()->empty();
   if (value.members()) return !value.members()->empty();
   const std::string text = lower_case(*value.string());
-  return !text.empty() && text != "none" && text != "false";
+  return !text.empty() && text != "none" && as_boolean(text) != "false";
 }
 
 Result<void> read_keys(const JsonValue& root, const std::string& path, const IsGiven& given,
@@ -320,6 +342,7 @@ Result<void> take_deepspeed(const TrainerFile& inner, const std::string& path, T
                    {path, 0, 0, {}});
     }
   }
+  if (inner.settings.per_update) settings.per_update = inner.settings.per_update;
   const bool adapters = settings.text("finetune").ends_with("lora");
   settings.replace("precision", with_masters(settings.text("precision"), adapters));
   into.warnings.insert(into.warnings.end(), inner.warnings.begin(), inner.warnings.end());

@@ -27,6 +27,7 @@ struct TrainerKey {
     kRefused,     // likewise, and memory would be predicted too low
     kModel,       // names the model
     kDeepSpeed,   // names a config of DeepSpeed, or holds one
+    kPerUpdate,   // samples of an update on all GPUs together
     kComposed,    // is read with others by the program's finish()
   };
   // Values that `words` do not have.

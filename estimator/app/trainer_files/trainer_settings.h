@@ -1,6 +1,8 @@
 // TrainerSettings: what a file of a training program sets, as it is read.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,7 +23,14 @@ class TrainerSettings {
     std::string key;    // of the file
   };
 
+  // Samples of an update on all GPUs together, with the key of the file.
+  struct PerUpdate {
+    int64_t samples = 0;
+    std::string key;
+  };
+
   std::string model;  // as the file names it; empty where it does not
+  std::optional<PerUpdate> per_update{};
 
   const std::vector<One>& all() const { return all_; }
   // "dim.sequence"; null where nothing has set it.

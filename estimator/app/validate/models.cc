@@ -15,6 +15,8 @@
 #include "estimator/time/collective.h"
 #include "graph/base/byte_source.h"
 #include "hwdb/measured/ignored_keys.h"
+#include "hwdb/releases.h"
+#include "hwdb/version.h"
 
 namespace plimsoll {
 namespace {
@@ -42,6 +44,18 @@ struct ModelPredictor::State {
     if (at->second.empty()) return "the record has a hash, but the model is not a file";
     return fmt::format("the model's file is not the one that was measured: its SHA-256 is {}",
                        at->second);
+  }
+
+  // Why no run had the framework's version; empty where one may have.
+  std::string unreleased(const Request& q) const {
+    const size_t hyphen = q.framework.rfind('-');
+    if (hyphen == std::string::npos) return {};
+    const std::string product = q.framework.substr(0, hyphen);
+    const auto version = parse_version(std::string_view(q.framework).substr(hyphen + 1));
+    const auto fact = version ? find_release(hwdb, product, *version) : Result<ReleaseFact>();
+    if (!fact || fact->state != ReleaseState::kUnknown) return {};
+    return fmt::format("there is no {} {}: newest known is {}", product, version->text(),
+                       fact->newest);
   }
 
   // The largest power of two that fits: studies of training double the batch until it does not.
@@ -244,6 +258,7 @@ std::vector<ValidationLine> ModelPredictor::answer(const MeasuredRun& r,
   auto request = asked ? *asked : request_of(r, state_->base);
   if (!request) return skip_all(request.error());
   if (const std::string why = state_->changed(r, *request); !why.empty()) return skip_all(why);
+  if (const std::string why = state_->unreleased(*request); !why.empty()) return skip_all(why);
   if (!of_card) request->devices = {kAnyCard};
   const bool keeps = r.retains_activations.value_or(false);
   if (keeps && request->recipe.mode == Mode::kInference)

@@ -16,9 +16,9 @@ struct Outcome {
   std::string code() const { return file ? "" : file.error().front().code; }
 };
 
-Outcome read(const std::string& text, const Limits& limits = {}) {
+Outcome read(const std::string& text, const Limits& limits = {}, const char* name = "run") {
   const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  const ByteSource source = ByteSource::of("run", {bytes, bytes + text.size()});
+  const ByteSource source = ByteSource::of(name, {bytes, bytes + text.size()});
   std::vector<MeasuredRun> runs;
   auto file = read_measured(
       source, [&](MeasuredRun&& run) { runs.push_back(std::move(run)); }, limits);
@@ -205,6 +205,12 @@ TEST_CASE("measured run: frameworks as sources write them") {
   CHECK(id("caffe2", "2016") == "caffe2");
   CHECK(id("torch7 + optnet", "") == "torch7");
   CHECK(id("mxnet", "2016-08") == "mxnet");
+  CHECK(id("pytorch", "99") == "pytorch-99");
+  CHECK(id("pytorch", "v2.1") == "pytorch-2.1");
+  CHECK(id("PyTorch / litgpt", "torch 2.4") == "pytorch-2.4");
+  CHECK(id("torch", "2.1.0") == "pytorch-2.1.0");
+  CHECK(id("Megatron-Bridge (Megatron-Core)", "NeMo 26.04.01") == "pytorch");
+  CHECK(id("NeMo AutoModel (PyTorch FSDP2, TE)", "26.02") == "pytorch");
   CHECK(id("Julia - Knet", "") == "");
   CHECK(id("", "1.0") == "");
 }
@@ -217,6 +223,8 @@ TEST_CASE("measured run: bad files are refused by name") {
   CHECK(read("{\"kind\": \"model\", \"records\": []}").code() == "E501");
   CHECK(read("{\"kind\": \"model\"}").code() == "E306");
   CHECK(read("[]").code() == "E331");
+  for (const char* text : {"null", "3", "\"x\"", "true", " null\n"})
+    CHECK(read(text, {}, "run.json").code() == "E331");
   CHECK(read("{\"kind\": \"modle\", \"records\": [{\"device\": \"d\"}]}").code() == "E502");
   CHECK(read("kind,total_ms\nmodel,1\n").code() == "E306");
   const Outcome bare = read("model,gpu,batch,peak\nbuiltin:mlp,t4,8,300\n");

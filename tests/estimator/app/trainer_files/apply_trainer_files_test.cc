@@ -2,6 +2,7 @@
 #include "estimator/app/trainer_files/apply_trainer_files.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -103,6 +104,59 @@ TEST_CASE("several files: what one lacks the other says; two values exclude each
   GivenSettings named = asked_with("builtin:gpt2", "torchtune," + arguments);
   REQUIRE(apply_trainer_files(named));
   CHECK(value_in(named, "trainer") == "torchtune");
+}
+
+// deepspeed/runtime/config.py, _set_batch_related_parameters() and _batch_assertion().
+TEST_CASE("samples of an update on all GPUs give the batch of one, or the passes") {
+  const test::Scratch scratch;
+  struct Case {
+    const char *rest, *gpus, *batch, *accumulate;
+  };
+  constexpr Case kCases[] = {
+      {"", "", "64", ""},
+      {"", "4", "16", ""},
+      {R"(, "gradient_accumulation_steps": 4)", "2", "8", "4"},
+      {R"(, "train_micro_batch_size_per_gpu": 8)", "", "8", "8"},
+      {R"(, "train_micro_batch_size_per_gpu": 8)", "2", "8", "4"},
+      {R"(, "train_micro_batch_size_per_gpu": "auto")", "", "64", ""},
+      {R"(, "train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": 4)", "2", "8", "4"},
+  };
+  for (const Case& one : kCases) {
+    CAPTURE(one.rest);
+    CAPTURE(one.gpus);
+    GivenSettings given = asked_with(
+        "builtin:gpt2",
+        scratch.write("ds.json", fmt::format(R"({{"train_batch_size": 64{}}})", one.rest)));
+    if (*one.gpus) given.add(*find_setting("gpus"), one.gpus);
+    const auto applied = apply_trainer_files(given);
+    REQUIRE(applied);
+    CHECK(value_in(given, "batch") == one.batch);
+    CHECK(value_in(given, "accumulate") == one.accumulate);
+    CHECK(applied->used.find(fmt::format("batch {}", one.batch)) != std::string::npos);
+    CHECK(applied->diagnostics.empty());
+  }
+}
+
+TEST_CASE("samples of an update that GPUs cannot share are refused, or told") {
+  const test::Scratch scratch;
+  const auto asked = [&](const char* file,
+                         const std::vector<std::pair<const char*, const char*>>& flags) {
+    GivenSettings given = asked_with("builtin:gpt2", scratch.write("ds.json", file));
+    for (const auto& [name, text] : flags) given.add(*find_setting(name), text);
+    const auto applied = apply_trainer_files(given);
+    if (!applied) return applied.error().front().code;
+    return applied->diagnostics.empty() ? std::string() : applied->diagnostics.front().code;
+  };
+  constexpr const char* kWhole =
+      R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": 1})";
+  CHECK(asked(kWhole, {{"gpus", "4"}}) == "E114");
+  CHECK(asked(kWhole, {{"gpus", "8"}}).empty());
+  CHECK(asked(kWhole, {}) == "W534");                             // of 8 GPUs
+  CHECK(asked(kWhole, {{"batch", "4"}, {"gpus", "8"}}).empty());  // a flag wins
+  CHECK(asked(R"({"train_batch_size": 63})", {{"gpus", "4"}}) == "E114");
+  CHECK(asked(R"({"train_batch_size": 64})", {{"tp", "2"}}) == "W534");
+  CHECK(asked(R"({"train_batch_size": 6.5})", {}) == "E103");
+  CHECK(asked(R"({"train_batch_size": [64]})", {}) == "E311");
 }
 
 TEST_CASE("a file that names its model is one; a model's config is none") {
