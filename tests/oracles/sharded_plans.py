@@ -175,6 +175,8 @@ class SplitAdapters(TensorParallel):
             parallelize_module(block, mesh, plan)
         parallelize_module(model, mesh, {"embedding": RowwiseParallel(input_layouts=Replicate()),
                                          "head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
+        for one in model.parameters():
+            one.detach()   # those that nothing changed are seen here first
         return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
 
     @staticmethod
@@ -215,7 +217,7 @@ class Quantized(Either):
                 return not list(module.children()) and getattr(module, "weight", None) is not None and module.weight.requires_grad
             blocks = ModuleWrapPolicy({type(model.h[0])})
             policy = functools.partial(_or_policy, policies=[functools.partial(lambda_auto_wrap_policy, lambda_fn=is_adapter), blocks])
-            return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=policy, use_orig_params=False)
+            return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=policy, use_orig_params=True)
         offload = {"offload_policy": CPUOffloadPolicy()} if "offload" in case else {}
         for block in model.h:
             fully_shard(block, mesh=mesh, **offload)
