@@ -67,7 +67,7 @@ void add_parameters(const CompiledModel& model, const Node& node,
       continue;
     seen[in] = 1;
     const Parts parts = parts_of(model, in, placed);
-    const DType kept = eager::kept_type(model.recipe, t.dtype);
+    const DType kept = eager::kept_type(model.recipe, t.dtype, !t.frozen);
     const auto size = [&](const Shape& part) {
       return bytes(kept, elements(part)).evaluate(model.binding).value_or(0);
     };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/base/try.h"
+#include "graph/parallel/kept_parts.h"
 
 namespace plimsoll {
 
@@ -56,6 +57,11 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
   if (const QuantizationRow* row = requested.quantize)
     basis.push_back(
         fmt::format("{} matrices are stored as {}: {}", done.quantized, row->name, row->source));
+  const bool shards = recipe.parallel.sharded == Sharded::kWeights;
+  if (requested.quantize && shards && parallel::is_parameter(*requested.quantize))
+    basis.emplace_back(
+        "their elements are sharded as parameters in the type of the layers "
+        "(bnb_4bit_quant_storage); their scales are whole on each GPU");
   return basis;
 }
 

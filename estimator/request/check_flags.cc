@@ -105,11 +105,6 @@ Result<void> check_offload(const Request& request, const Platform& platform) {
   if (!platform.framework.shards_since)
     return error("E116",
                  fmt::format("{}: {} does not offload", setting("offload"), platform.framework.id));
-  const Finetune& finetune = request.recipe.finetune;
-  const bool quantized = finetune.kind == FinetuneKind::kQlora || finetune.quantize != nullptr;
-  if (request.parallel.offload.parameters && quantized)
-    return error("E116", fmt::format("{}: quantized weights are not sharded, and stay on the GPU",
-                                     setting("offload", "parameters")));
   const OptimizerRow& row = *request.recipe.optimizer;
   const bool multiplies = std::ranges::any_of(row.rules, [](const UpdateRule& rule) {
     return std::ranges::any_of(rule.passes,

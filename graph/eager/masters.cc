@@ -16,8 +16,10 @@ bool copies_masters(const Recipe& recipe) {
   return recipe.precision->master && !is_master;
 }
 
-DType kept_type(const Recipe& recipe, DType dtype) {
-  return copies_masters(recipe) ? dtype : updated_type(recipe, {dtype, {}}).dtype;
+DType kept_type(const Recipe& recipe, DType dtype, bool trained) {
+  const bool as_loaded = !trained && quantization_of(recipe.finetune) != nullptr;
+  if (as_loaded || copies_masters(recipe)) return dtype;
+  return updated_type(recipe, {dtype, {}}).dtype;
 }
 
 TensorType updated_type(const Recipe& recipe, const TensorType& parameter) {

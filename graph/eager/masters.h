@@ -15,8 +15,10 @@ TensorType updated_type(const Recipe& recipe, const TensorType& parameter);
 // Whether that copy is beside the parameter; else the part that is kept of a sharded one is of that
 // type, and what is gathered is cast (MixedPrecisionPolicy.param_dtype).
 bool copies_masters(const Recipe& recipe);
-// The type in which a device keeps its part of a parameter.
-DType kept_type(const Recipe& recipe, DType dtype);
+// The type in which a device keeps its part of a parameter. What is frozen beside quantized weights
+// stays as it was loaded: those cannot be cast (accelerate/utils/fsdp_utils.py 1.12,
+// fsdp2_prepare_model(): model_has_params4bit).
+DType kept_type(const Recipe& recipe, DType dtype, bool trained);
 
 // What a parameter's gradient is at the update.
 TensorType gradient_type(const Machine& m, const GradNode& leaf);

@@ -44,7 +44,8 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values,
   }
   if (counts.empty()) return;
   group.dtype = group.weights.front().dtype();
-  group.kept = eager::kept_type(m_.recipe(), group.dtype);
+  const bool trained = std::ranges::any_of(group.weights, &Value::requires_grad);
+  group.kept = eager::kept_type(m_.recipe(), group.dtype, trained);
   group.sent = sent_type(plan_, group.kept);
   const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, group.holders.mesh());
   group.whole = parts.whole;

@@ -1,6 +1,7 @@
 #include "graph/parallel/kept_parts.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "graph/parallel/holders.h"
 #include "graph/parallel/unit.h"
@@ -106,6 +107,17 @@ FlatParts flat_parts(std::span<const Dim> counts, int64_t alignment, int64_t par
   return parts;
 }
 
+bool is_parameter(const QuantizationRow& row) {
+  constexpr std::string_view kForms[] = {"nf4", "nf4-double"};
+  return std::ranges::count(kForms, row.name) > 0;
+}
+
+std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed) {
+  const QuantizationRow* row = weight.quantized;
+  if (!row || !is_parameter(*row)) return {};
+  return Shape{ceil_div(elements(computed) * Dim(row->bits), Dim(int64_t{bits(weight.dtype)})), 1};
+}
+
 int64_t flat_alignment(DType dtype) { return kFlatBytes * 8 / bits(dtype); }
 
 Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
@@ -115,9 +127,14 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
     const Tensor& t = graph.tensors[id];
     // A single number has no dimension to part, and FSDP2 refuses one.
     const bool weight = t.kind == TensorKind::kParameter && is_weight(roles[id]);
-    if (!weight || !t.shape || t.shape->empty() || t.quantized) continue;
+    if (!weight || !t.shape || t.shape->empty()) continue;
     const auto part = placement_of(computed, id);
-    whole[id] = part ? part_of(*t.shape, *part, plan.mesh) : *t.shape;
+    const Shape used = part ? part_of(*t.shape, *part, plan.mesh) : *t.shape;
+    if (!t.quantized) {
+      whole[id] = used;
+    } else if (const auto packed = packed_shape(t, used)) {
+      whole[id] = *packed;
+    }
   }
   if (plan.sharded_by == ShardedBy::kFsdp1)
     return parts_of_units(graph, roles, whole, computed, plan);
@@ -137,7 +154,7 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
 bool is_gathered(const Tensor& weight, const ParallelPlan& plan) {
   if (plan.sharded < Sharded::kWeights) return false;
   if (plan.sharded_by != ShardedBy::kZero) return true;
-  const auto count = elements(*weight.shape).constant();
+  const auto count = elements(packed_shape(weight, *weight.shape).value_or(*weight.shape)).constant();
   return !count || *count > plan.zero_fetch.persistent;
 }
 

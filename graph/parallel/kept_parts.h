@@ -3,9 +3,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "graph/ir/finetune.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/parallel_plan.h"
 #include "graph/ir/weight_role.h"
@@ -33,6 +35,15 @@ int64_t flat_alignment(DType dtype);
 std::map<TensorId, Shape> kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
                                      const std::map<TensorId, Placement>& computed,
                                      const ParallelPlan& plan);
+
+// Whether elements of a weight that is stored so are a parameter of its layer's type, which FSDP and
+// stage 3 of ZeRO shard as they do others: bitsandbytes' quant_storage (bitsandbytes/nn/modules.py,
+// Params4bit, since 0.43). Those of other forms are buffers or integers.
+bool is_parameter(const QuantizationRow& row);
+
+// The parameter that elements of a quantized weight are packed in, of the weight's type, where
+// libraries shard it; nothing of other weights. Its scales and tables stay whole on every rank.
+std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed);
 
 // Whether the weight has memory only while it is gathered: DeepSpeed leaves those whole that have
 // no more elements than ZeroFetch::persistent (deepspeed/runtime/zero/parameter_offload.py,

@@ -51,9 +51,10 @@ std::span<ShardedTraining::Group> ShardedTraining::groups_of(size_t unit) {
 
 TensorType ShardedTraining::part(const Group& group, const Value& whole) const {
   const Holders& holders = group.holders;
-  return eager::updated_type(
-      m_.recipe(),
-      {whole.dtype(), part_of(whole.sizes(), holders.cut(whole.sizes()), holders.mesh())});
+  const TensorType mine{whole.dtype(),
+                        part_of(whole.sizes(), holders.cut(whole.sizes()), holders.mesh())};
+  if (whole.requires_grad()) return eager::updated_type(m_.recipe(), mine);
+  return {eager::kept_type(m_.recipe(), mine.dtype, false), mine.shape};
 }
 
 Dim ShardedTraining::bytes_of_first(const Group& group, const Value& whole) const {

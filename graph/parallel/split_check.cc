@@ -33,10 +33,10 @@ constexpr std::string_view kSplitForms[] = {"gptq-4bit",     "gptq-4bit-32", "gp
 Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
   const Finetune& finetune = recipe.finetune;
   if (recipe.mode != Mode::kInference) {
-    if (finetune.kind == FinetuneKind::kFull && !finetune.quantize) return {};
-    return error("E120",
-                 called + ": adapters and quantized weights are not split between ranks that train",
-                 {}, "leave " + setting("tp") + " out, or train all weights");
+    if (!quantization_of(finetune)) return {};
+    return error("E120", called + ": quantized weights are not split between ranks that train", {},
+                 fmt::format("leave {} out, or train with {}", setting("tp"),
+                             setting("finetune", "lora")));
   }
   if (!finetune.quantize || std::ranges::count(kSplitForms, finetune.quantize->name) > 0) return {};
   return error("E120",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/ops/op_row.h"
@@ -10,6 +12,9 @@
 
 namespace plimsoll::parallel {
 namespace {
+
+// The matrices of an adapter, as peft calls them behind their layer's path.
+constexpr std::string_view kAdapterIn = ".lora_A.weight", kAdapterOut = ".lora_B.weight";
 
 class Splitter {
  public:
@@ -79,7 +84,23 @@ class Splitter {
   bool begins_part(NodeId id) const {
     const auto matrix = matrix_of(id);
     return matrix && !split_.begins.contains(id) && !is_split(graph_.nodes[id].inputs[0]) &&
-           !split_.weights.contains(matrix->id) && divides(shape(matrix->id)[1 - matrix->inputs]);
+           !is_of_adapter(matrix->id) && !split_.weights.contains(matrix->id) &&
+           divides(shape(matrix->id)[1 - matrix->inputs]);
+  }
+
+  bool is_of_adapter(TensorId weight) const {
+    const std::string& name = graph_.tensors[weight].name;
+    return name.ends_with(kAdapterIn) || name.ends_with(kAdapterOut);
+  }
+
+  // An adapter's last matrix makes the part that its layer makes; its first one makes all of few
+  // columns on every rank.
+  void begin_adapter(NodeId layer, const Unit& unit) {
+    const std::string name = graph_.nodes[layer].module + std::string(kAdapterOut);
+    for (NodeId id = layer; id < unit.last; ++id) {
+      const auto matrix = matrix_of(id);
+      if (matrix && graph_.tensors[matrix->id].name == name) return begin(id);
+    }
   }
 
   // All layers of the unit that read the same, and what follows them there.
@@ -88,7 +109,9 @@ class Splitter {
     const TensorId read = graph_.nodes[first].inputs[0];
     for (NodeId id = first; id < unit.last; ++id) {
       if (graph_.nodes[id].inputs.empty() || graph_.nodes[id].inputs[0] != read) continue;
-      if (begins_part(id)) begin(id);
+      if (!begins_part(id)) continue;
+      begin(id);
+      begin_adapter(id, unit);
     }
     bool whole = true;
     for (NodeId id = first; id < unit.last && whole; ++id) whole = go_through(id);

@@ -2,7 +2,10 @@
 // Megatron-LM parts them (Shoeybi et al., arXiv:1909.08053): in each block dense layers that read
 // what all ranks have make a part of their outputs, which stays a part through heads, activations
 // and gates, up to the dense layers that sum over it. The table of tokens and the head are parted
-// by words.
+// by words. Of an adapter the matrix is parted that its layer's part ends in: where ranks have some
+// of a layer's outputs the last one, where they have some of its inputs the first one, whose few
+// columns are summed; the other one is whole on all ranks (peft 0.21, tuners/lora/model.py,
+// _create_and_replace()).
 #pragma once
 
 #include <map>

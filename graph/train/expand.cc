@@ -207,7 +207,8 @@ class Expander {
 
   void make_residents() {
     for (const TensorId id : graph_.inputs) fed_[id] = value(id);
-    strategies_ = parallel::strategies({machine_, graph_, placements_, forward_->values()});
+    const std::vector<eager::Value> weights = forward_->stored();
+    strategies_ = parallel::strategies({machine_, graph_, placements_, weights});
     if (!trains_) return;
     if (recipe_.precision->loss_scaler) {
       // A gradient scaler's factor, and its count of steps without overflow.

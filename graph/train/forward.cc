@@ -31,15 +31,17 @@ size_t host_from(const Node& node) {
   return row ? row->host_from : node.inputs.size();
 }
 
-// Of a quantized matrix of this shape: its elements, scales of blocks and of groups of them,
-// tables.
-Dim stored_bytes(const QuantizationRow& row, const Shape& shape) {
-  const Dim count = elements(shape);
-  const Dim blocks = row.block > 0 ? ceil_div(count, Dim(row.block)) : shape.front();
-  Dim sum =
-      ceil_div(count * Dim(row.bits), Dim(8)) + ceil_div(blocks * Dim(row.block_bits), Dim(8));
+// Of a quantized matrix of this shape: scales of blocks and of groups of them, tables.
+Dim scale_bytes(const QuantizationRow& row, const Shape& shape) {
+  const Dim blocks = row.block > 0 ? ceil_div(elements(shape), Dim(row.block)) : shape.front();
+  Dim sum = ceil_div(blocks * Dim(row.block_bits), Dim(8));
   if (row.group > 0) sum += ceil_div(blocks, Dim(row.group)) * Dim(row.group_bits / 8);
   return sum + Dim(row.table_bytes);
+}
+
+// ... and its elements.
+Dim stored_bytes(const QuantizationRow& row, const Shape& shape) {
+  return ceil_div(elements(shape) * Dim(row.bits), Dim(8)) + scale_bytes(row, shape);
 }
 
 // An operator without a lowering that the user chose to assume: element-wise, keeping its input; or
@@ -115,18 +117,36 @@ Value Forward::weight(TensorId id, const parallel::Placements& placements) {
   const auto computed = placements.computed.find(id);
   const bool whole = computed == placements.computed.end();
   const Shape shape = whole ? *t.shape : part_of(*t.shape, computed->second, plan.mesh);
+  const auto kept = placements.kept.find(id);
+  if (kept != placements.kept.end() && parallel::is_gathered(t, plan))
+    return gathered_weight(id, shape, kept->second);
   if (t.quantized)
     return machine_.packed(t.dtype, shape, Role::kParameter, stored_bytes(*t.quantized, shape));
-  const auto kept = placements.kept.find(id);
-  if (kept != placements.kept.end() && parallel::is_gathered(t, plan)) {
-    // Parts of one array are its strategy's.
-    const DType dtype = eager::kept_type(machine_.recipe(), t.dtype);
-    if (plan.sharded_by != ShardedBy::kFsdp1)
-      plan.offload.parameters ? machine_.keep_on_host(dtype, kept->second, Role::kParameter)
-                              : machine_.resident(dtype, kept->second, Role::kParameter);
-    return machine_.unbound(t.dtype, shape);
-  }
   return machine_.resident(t.dtype, shape, Role::kParameter);
+}
+
+// What is gathered of a quantized one is the parameter that it is packed in: operators see the
+// matrix in its place.
+Value Forward::gathered_weight(TensorId id, const Shape& shape, const Shape& part) {
+  const Tensor& t = graph_.tensors[id];
+  const ParallelPlan& plan = machine_.recipe().parallel;
+  // Parts of one array are its strategy's.
+  if (plan.sharded_by != ShardedBy::kFsdp1) {
+    const DType dtype = eager::kept_type(machine_.recipe(), t.dtype, !t.frozen);
+    plan.offload.parameters ? machine_.keep_on_host(dtype, part, Role::kParameter)
+                            : machine_.resident(dtype, part, Role::kParameter);
+  }
+  const auto packed = parallel::packed_shape(t, shape);
+  if (!packed) return machine_.unbound(t.dtype, shape);
+  machine_.reside({DType::kInt8, {scale_bytes(*t.quantized, shape)}}, Role::kParameter);
+  const Value& whole = packed_[id] = machine_.unbound(t.dtype, *packed);
+  return {eager::contiguous_layout(t.dtype, shape), whole.storage()};
+}
+
+std::vector<Value> Forward::stored() const {
+  std::vector<Value> all = values_;
+  for (const auto& [id, value] : packed_) all[id] = value;
+  return all;
 }
 
 // Parameters of this kind go after their last reader, as values do.

@@ -43,10 +43,15 @@ class Forward {
   void release();
   std::vector<eager::Value> take();
   // Drops everything but residents' own storage; for the end of a step.
-  void clear() { values_.clear(); }
+  void clear() {
+    values_.clear();
+    packed_.clear();
+  }
 
   eager::Value& operator[](TensorId id) { return values_[id]; }
-  std::span<const eager::Value> values() const { return values_; }
+  // The graph's tensors as they are stored: of a sharded weight in few bits the parameter that it is
+  // packed in.
+  std::vector<eager::Value> stored() const;
   const Graph& graph() const { return graph_; }
   size_t size() const { return values_.size(); }
 
@@ -56,6 +61,7 @@ class Forward {
   void find_data(const std::vector<TensorId>& returned);
   void release_after_last_use(const std::vector<WeightRole>& kinds, WeightRole kind);
   eager::Value weight(TensorId id, const parallel::Placements& placements);
+  eager::Value gathered_weight(TensorId id, const Shape& shape, const Shape& part);
   eager::Value constant(TensorId id);
   eager::Value filled(TensorId id);
   void fill_targets(NodeId id);
@@ -70,6 +76,7 @@ class Forward {
   const Graph& graph_;
   eager::Machine& machine_;
   std::vector<eager::Value> values_;
+  std::map<TensorId, eager::Value> packed_;
   std::vector<bool> is_read_;
   std::vector<bool> read_as_data_;
   std::vector<bool> meets_data_;                     // read beside what inputs or weights make

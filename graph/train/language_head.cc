@@ -54,14 +54,10 @@ std::optional<LanguageHead> find_language_head(const Graph& graph,
 }
 
 bool loss_runs_head(const Recipe& recipe) {
-  const ParallelPlan& plan = recipe.parallel;
-  // FSDP's outermost unit has the head's weight throughout the forward pass; stage 3 of ZeRO
-  // gathers it where its module is called.
-  const bool gathered_by_call =
-      plan.sharded == Sharded::kWeights && plan.sharded_by == ShardedBy::kZero;
+  const Mesh& mesh = recipe.parallel.mesh;
   return recipe.mode != Mode::kInference && recipe.loss == Loss::kCausalLm &&
-         recipe.loss_form >= LossForm::kChunked && !gathered_by_call &&
-         plan.mesh.extent(Axis::kTensor) == 1 && plan.mesh.extent(Axis::kStage) == 1;
+         recipe.loss_form >= LossForm::kChunked && mesh.extent(Axis::kTensor) == 1 &&
+         mesh.extent(Axis::kStage) == 1;
 }
 
 }  // namespace plimsoll

@@ -196,6 +196,10 @@ class Sharding:
         return model
 
     @staticmethod
+    def parameters(model):
+        return list(model.parameters())
+
+    @staticmethod
     def part(x, ranks):
         """Of the inputs, what a rank is given."""
         return x
@@ -378,7 +382,7 @@ def run(model, x, mesh, library, case):
     work = pretended_gpu.on_gpu(Workload(library.wrap(model, case), {"x": x}))
     with ShardedTrace() as trace:
         model = library.shard(work.model, mesh, case)
-        optimizer = OPTIMIZERS[case["optimizer"]](list(model.parameters()), 0)[0]
+        optimizer = OPTIMIZERS[case["optimizer"]](library.parameters(model), 0)[0]
         tokens = not work.inputs["x"].is_floating_point()
         target = torch.empty_like(work.inputs["x"]) if tokens else None
         inputs = trace.numbers([*work.inputs.values(), *([target] if tokens else [])])

@@ -5,29 +5,35 @@
     python sharded_plans.py checkpoint ../golden/sharded/checkpoint.json
     python sharded_plans.py autocast ../golden/sharded/autocast.json
     python sharded_plans.py lora ../golden/sharded/lora.json
+    python sharded_plans.py lora-tp ../golden/sharded/lora-tp.json
+    python sharded_plans.py qlora ../golden/sharded/qlora.json
     python sharded_plans.py offload ../golden/sharded/offload.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
 torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward. autocast: FSDP's
 mixed precision under autocast. offload: CPUOffloadPolicy, by which weights, gradients and states are the host's. lora: peft's adapters beside frozen
-weights of the same units.
+weights of the same units. lora-tp: those of layers that ranks share. qlora: the same beside weights in four bits (packed_linear.py).
 """
 import pretended_gpu
 
 if __name__ == "__main__":
     pretended_gpu.enter()
 
-import itertools  # noqa: E402  (torch must come after the shim)
+import functools  # noqa: E402  (torch must come after the shim)
+import itertools  # noqa: E402
 
 import torch  # noqa: E402
 from peft import LoraConfig, inject_adapter_in_model  # noqa: E402
+from packed_linear import PackedLinear  # noqa: E402
 from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, kind_of, main  # noqa: E402
 from torch import nn  # noqa: E402
 from torch._subclasses.fake_tensor import unset_fake_temporarily  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
 from torch.distributed.fsdp import (CPUOffloadPolicy, FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy,  # noqa: E402
                                     fully_shard)
-from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy, _or_policy, lambda_auto_wrap_policy  # noqa: E402
+from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module  # noqa: E402
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper  # noqa: E402
 
 
@@ -132,11 +138,90 @@ class Adapters(Fsdp2):
 
     @staticmethod
     def wrap(model, case):
+        model = Adapters.adapted(model, case)
+        return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
+
+    @staticmethod
+    def adapted(model, case):
         with unset_fake_temporarily():
             model = inject_adapter_in_model(LoraConfig(r=case["lora_rank"], target_modules=["up", "down"]), model)
         for name, parameter in model.named_parameters():
             parameter.requires_grad = "lora_" in name
+        return model
+
+
+class SplitAdapters(TensorParallel):
+    """Adapters of layers that ranks share as DTensor has it: of those whose outputs are parted the second matrix is too, of those whose inputs
+    are the first one, as peft has them (peft/tuners/lora/model.py, _create_and_replace(), 0.21)."""
+
+    @staticmethod
+    def cases(name):
+        ranks = {"mlp-decoder": (2, 8), "decoder": (2, 4)}.get(name, ())
+        for number, checkpoint, precision in itertools.product(ranks, ("none", "blocks"), ("fp32", "bf16")):
+            yield {"ranks": number, "sequence_parallel": False, "lora_rank": 8, "checkpoint": checkpoint, "precision": precision, "optimizer": "adam"}
+
+    @staticmethod
+    def wrap(model, case):
+        return Adapters.adapted(model, case)
+
+    def shard(self, model, mesh, case):
+        for block in model.h:
+            plan = {"up.base_layer": ColwiseParallel(), "up.lora_B.default": ColwiseParallel(),
+                    "down.base_layer": RowwiseParallel(), "down.lora_A.default": RowwiseParallel()}
+            if block.attention:
+                plan |= {f"attention.{name}": ColwiseParallel() for name in ("query", "key", "value")} | {"attention.out": RowwiseParallel()}
+                block.attention.heads //= case["ranks"]
+                block.attention.kv_heads //= case["ranks"]
+            parallelize_module(block, mesh, plan)
+        parallelize_module(model, mesh, {"embedding": RowwiseParallel(input_layouts=Replicate()),
+                                         "head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
+        for one in model.parameters():
+            one.detach()   # those that nothing changed are seen here first
         return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
+
+    @staticmethod
+    def parameters(model):
+        """Lists of an optimizer take no DTensors beside other tensors."""
+        trained = [one for one in model.parameters() if one.requires_grad]
+        return [{"params": [one for one in trained if isinstance(one, DTensor) == parted]} for parted in (True, False)]
+
+
+class Quantized(Either):
+    """Linear layers of blocks are stored in four bits, in the type that the others have; up and down have adapters. FSDP1 has each matrix of
+    an adapter in a unit of its own (peft/utils/other.py, fsdp_auto_wrap_policy; train.py of AnswerDotAI/fsdp_qlora)."""
+
+    @staticmethod
+    def cases(name):
+        if name not in ("mlp-decoder", "decoder"):
+            return
+        for version, ranks, checkpoint in itertools.product((2, 1), (2, 8), ("none", "blocks")):
+            yield {"version": version, "ranks": ranks, "lora_rank": 8, "quantize": "nf4-double", "checkpoint": checkpoint, "keeps_gathered": False,
+                   "precision": "bf16", "optimizer": "adam"}
+        for ranks in (1, 4):
+            yield {"version": 2, "ranks": ranks, "lora_rank": 8, "quantize": "nf4-double", "checkpoint": "blocks", "offload": "parameters",
+                   "keeps_gathered": False, "precision": "bf16", "optimizer": "adam"}
+
+    @staticmethod
+    def wrap(model, case):
+        model = Adapters.adapted(model, case)
+        for block in model.h:
+            for name, module in list(block.named_modules()):
+                if isinstance(module, nn.Linear) and "lora_" not in name:
+                    parent, _, last = name.rpartition(".")
+                    setattr(block.get_submodule(parent), last, PackedLinear(module, torch.bfloat16))
+        return Checkpointed.wrap(model, case) if case["checkpoint"] == "blocks" else model
+
+    def shard(self, model, mesh, case):
+        if case["version"] == 1:
+            def is_adapter(module):
+                return not list(module.children()) and getattr(module, "weight", None) is not None and module.weight.requires_grad
+            blocks = ModuleWrapPolicy({type(model.h[0])})
+            policy = functools.partial(_or_policy, policies=[functools.partial(lambda_auto_wrap_policy, lambda_fn=is_adapter), blocks])
+            return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=policy, use_orig_params=True)
+        offload = {"offload_policy": CPUOffloadPolicy()} if "offload" in case else {}
+        for block in model.h:
+            fully_shard(block, mesh=mesh, **offload)
+        return fully_shard(model, mesh=mesh, **offload)
 
 
 class Offloaded(Sharding):
@@ -163,6 +248,7 @@ class Offloaded(Sharding):
 
 if __name__ == "__main__":
     torch.Tensor.pin_memory = lambda tensor, *_: tensor   # a question about the host
+    torch.Tensor.data_ptr = lambda tensor: tensor.untyped_storage()._cdata   # FSDP1 asks whether an array is another's (_catch_all_reshard)
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "offload": Offloaded})
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded})

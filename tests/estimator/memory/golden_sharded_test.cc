@@ -36,18 +36,20 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("fsdp", std::to_string(one["shards"].get<int>()));
     return;
   }
+  if (one.contains("lora_rank")) {
+    add("finetune", one.contains("quantize") ? "qlora" : "lora");
+    if (one.contains("quantize")) add("quantize", one["quantize"]);
+    add("lora-rank", std::to_string(one["lora_rank"].get<int>()));
+    add("lora-targets", "up,down");
+  }
   if (one.contains("sequence_parallel")) {
+    if (one.contains("lora_rank") && one["precision"] == "bf16") add("lora-upcast", "off");
     add("tp", ranks);
     if (one["sequence_parallel"]) add("sequence-parallel", "");
     if (one.contains("shards")) add("fsdp", std::to_string(one["shards"].get<int>()));
     return;
   }
   add("fsdp", ranks);
-  if (one.contains("lora_rank")) {
-    add("finetune", "lora");
-    add("lora-rank", std::to_string(one["lora_rank"].get<int>()));
-    add("lora-targets", "up,down");
-  }
   if (one.contains("offload")) add("offload", one["offload"]);
   if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
   add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
@@ -81,10 +83,13 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
                                                               one["form"].get<std::string>())
                                                 : "";
   const std::string kind = one.contains("cp_kind")             ? one["cp_kind"].get<std::string>()
-                           : one.contains("sequence_parallel") ? "tp"
                            : one.contains("lora_rank")
-                               ? fmt::format("lora {} fsdp", one["checkpoint"].get<std::string>())
-                               : "fsdp";
+                               ? fmt::format("{} {} {}",
+                                             one.contains("quantize") ? "qlora" : "lora",
+                                             one["checkpoint"].get<std::string>(),
+                                             one.contains("sequence_parallel") ? "tp" : "fsdp")
+                           : one.contains("sequence_parallel") ? "tp"
+                                                               : "fsdp";
   const bool hybrid = one.contains("version") && !one.contains("form");
   const std::string shards =
       one.contains("shards") ? fmt::format("x{}", one["shards"].get<int>()) : "";
@@ -229,6 +234,20 @@ TEST_CASE(
   CHECK(compared.stays.count() == 24);
   CHECK(compared.stays.share_exact() == 1);
   CHECK(compared.peak.share_exact() == 1);
+}
+
+TEST_CASE("a rank of FSDP whose frozen weights are in four bits keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("qlora");
+  CHECK(compared.stays.count() == 20);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded qlora peak", compared.peak);
+}
+
+TEST_CASE("a rank of tensor parallelism that trains adapters keeps and takes what DTensor's does") {
+  const ShardedErrors compared = sharded_errors("lora-tp");
+  CHECK(compared.stays.count() == 16);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("adapters of split layers peak", compared.peak);
 }
 
 TEST_CASE(

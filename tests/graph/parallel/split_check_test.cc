@@ -33,9 +33,10 @@ TEST_CASE("split check: ranks that divide the heads, and those that do not") {
   CHECK(refusal(8).find(setting("tp", "6")) != std::string::npos);
 }
 
-TEST_CASE("split check: adapters are whole on each rank, and refused") {
-  CHECK(refusal(1, FinetuneKind::kLora).empty());
-  CHECK(refusal(4, FinetuneKind::kLora).find("adapters") != std::string::npos);
+TEST_CASE("split check: adapters are split with their layers, quantized weights are refused") {
+  CHECK(refusal(4, FinetuneKind::kLora).empty());
+  CHECK(refusal(1, FinetuneKind::kQlora).empty());
+  CHECK(refusal(4, FinetuneKind::kQlora).find("quantized") != std::string::npos);
 }
 
 TEST_CASE("split check: experts are not split, and shared by another axis") {
