@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ._command import PlimsollWarning
+from ._command import Diagnostic, InputError, PlimsollWarning
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +38,7 @@ def built_on_meta(factory: Callable[[], torch.nn.Module]) -> torch.nn.Module:
     try:
         with _meta_where_long():
             return _module(factory())
-    except TypeError:
+    except (TypeError, InputError):
         raise
     except Exception as refused:  # a constructor's own code may raise anything
         reason = type(refused).__name__
@@ -83,7 +83,17 @@ def _module(made: Any) -> torch.nn.Module:
 
     if not isinstance(made, torch.nn.Module):
         raise TypeError(f"the factory returns {type(made).__name__}, not a torch.nn.Module")
-    return made
+    return with_sizes(made)
+
+
+def with_sizes(module: torch.nn.Module) -> torch.nn.Module:
+    """The module; an InputError where layers of it are lazy."""
+    from ._record_tensors import is_lazy
+
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if is_lazy(tensor):
+            raise InputError([Diagnostic("E292", "error", f"{name} has no size before the module's first call", help="call the module once with the inputs")])
+    return module
 
 
 def _numbers_where_short(mode: FakeTensorMode) -> Any:
