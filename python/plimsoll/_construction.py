@@ -83,17 +83,25 @@ def _module(made: Any) -> torch.nn.Module:
 
     if not isinstance(made, torch.nn.Module):
         raise TypeError(f"the factory returns {type(made).__name__}, not a torch.nn.Module")
-    return with_sizes(made)
+    return recordable(made)
 
 
-def with_sizes(module: torch.nn.Module) -> torch.nn.Module:
-    """The module; an InputError where layers of it are lazy."""
+def recordable(module: torch.nn.Module) -> torch.nn.Module:
+    """The module; an InputError where layers of it are lazy, or where it is TorchScript's."""
+    import torch
+
     from ._record_tensors import is_lazy
 
+    if isinstance(module, torch.jit.ScriptModule):
+        raise _refused("the module is TorchScript's, which says neither its arguments nor its operators", "give the module that was scripted or traced")
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if is_lazy(tensor):
-            raise InputError([Diagnostic("E292", "error", f"{name} has no size before the module's first call", help="call the module once with the inputs")])
+            raise _refused(f"{name} has no size before the module's first call", "call the module once with the inputs")
     return module
+
+
+def _refused(why: str, remedy: str) -> InputError:
+    return InputError([Diagnostic("E292", "error", why, help=remedy)])
 
 
 def _numbers_where_short(mode: FakeTensorMode) -> Any:
