@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "estimator/answer/platform_notes.h"
@@ -38,6 +39,24 @@ bool recorded_so(const SettingRow& row, const SettingScope& scope) {
   return text(recorded) == text(scope.request);
 }
 
+// Whether it says what a step does: settings of training, and these of the run.
+bool changes_step(const SettingRow& row) {
+  constexpr std::string_view kOfRun[] = {"micro-batches", "offload"};
+  return std::string_view(row.group) == kTrainingGroup ||
+         std::ranges::find(kOfRun, row.name) != std::end(kOfRun);
+}
+
+// The operators of a recorded step are PyTorch's, whatever framework is named.
+std::optional<Diagnostic> of_other_framework(const Platform& platform, const CompiledModel& model) {
+  const std::string& framework = platform.framework.framework;
+  if (!model.recorded || framework == "pytorch") return std::nullopt;
+  return warning(
+      std::string(kWithoutEffect),
+      fmt::format("the step was recorded with PyTorch: of {}, only the allocator and what "
+                  "surrounds the step are predicted",
+                  framework));
+}
+
 // A training program's form of the loss, where the loss is computed in another one.
 std::optional<Diagnostic> other_loss_form(const SettingScope& scope) {
   const Request& request = scope.request;
@@ -57,7 +76,7 @@ std::optional<Diagnostic> other_loss_form(const SettingScope& scope) {
 }  // namespace
 
 std::string why_without_effect(const SettingRow& row, const SettingScope& scope) {
-  if (scope.model.recorded && std::string_view(row.group) == kTrainingGroup)
+  if (scope.model.recorded && changes_step(row))
     return recorded_so(row, scope) ? "" : "the recorded step fixes it";
   for (const ActsWhere& acts : {row.acts, row.also}) {
     if (!acts.holds || acts.holds(scope)) continue;
@@ -80,7 +99,7 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
   for (const SettingRow& row : settings()) {
     // Defaults are for all models: not a word of one, but where it would train another step.
     const bool given = request.given.contains(row.name);
-    const bool trains = model.recorded && std::string_view(row.group) == kTrainingGroup;
+    const bool trains = model.recorded && changes_step(row);
     if (!given && !(trains && request.by_default.contains(row.name))) continue;
     const std::string why = why_without_effect(row, scope);
     if (why.empty()) continue;
@@ -89,6 +108,7 @@ Diagnostics warnings_of(const Request& request, const Platform& platform,
                                       given ? "" : ", a default of this project,", why)));
   }
   if (auto loss = other_loss_form(scope)) all.push_back(*std::move(loss));
+  if (auto other = of_other_framework(platform, model)) all.push_back(*std::move(other));
   for (const auto& [name, price] : request.assume) {
     const bool known = find_op("", name) != nullptr;
     if (known)

@@ -130,7 +130,23 @@ Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& re
   return model;
 }
 
-Result<LoadedModel> load_recorded(const ByteSource& source, const Limits& limits) {
+Result<LoadedModel> load_record(std::string_view text, const std::string& file,
+                                const Limits& limits) {
+  auto record = TRY(read_record(text, file, limits));
+  LoadedModel model;
+  model.config.name = record.name;
+  model.config.networks.push_back({.name = "", .graph = record.graph, .losses = {}});
+  model.record = std::make_shared<const Record>(std::move(record));
+  return model;
+}
+
+// A record that somebody unpacked: what its file begins with.
+bool is_record(std::string_view text) {
+  constexpr size_t kBeginning = 100;
+  return text.substr(0, kBeginning).find("\"plimsoll.record\"") != text.npos;
+}
+
+Result<LoadedModel> load_packed_record(const ByteSource& source, const Limits& limits) {
   const auto packed = TRY(whole_text(source, limits));
   const auto text = gunzip(packed, static_cast<size_t>(limits.json));
   if (!text) {
@@ -138,12 +154,7 @@ Result<LoadedModel> load_recorded(const ByteSource& source, const Limits& limits
     why.front().place.file = source.name();
     return tl::make_unexpected(std::move(why));
   }
-  auto record = TRY(read_record(*text, source.name(), limits));
-  LoadedModel model;
-  model.config.name = record.name;
-  model.config.networks.push_back({.name = "", .graph = record.graph, .losses = {}});
-  model.record = std::make_shared<const Record>(std::move(record));
-  return model;
+  return load_record(*text, source.name(), limits);
 }
 
 // A config begins with a brace; an ONNX file with a field tag.
@@ -191,9 +202,10 @@ Result<LoadedModel> load_unchecked(const ModelRequest& request, bool inputs_only
   }
   const bool is_config = path.ends_with(".json") || looks_like_config(*source);
   Result<LoadedModel> model = [&]() -> Result<LoadedModel> {
-    if (request.model.ends_with(kRecordSuffix)) return load_recorded(*source, request.limits);
+    if (request.model.ends_with(kRecordSuffix)) return load_packed_record(*source, request.limits);
     if (!is_config) return load_onnx(*source, request, inputs_only);
     auto text = TRY(whole_text(*source, request.limits));
+    if (is_record(text)) return load_record(text, source->name(), request.limits);
     return load_config(text, source->name(), request);
   }();
   if (!model) return model;

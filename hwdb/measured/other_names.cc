@@ -120,6 +120,17 @@ const OtherName* other_name(std::string_view name) {
   return found == std::end(kNames) || found->value == Value::kUnfinished ? nullptr : found;
 }
 
+// Of a switch. Another word, as a compiler's mode, is the key's own, and turns on what is only on
+// or off.
+std::string switched(const std::string& value, std::string_view if_true) {
+  constexpr std::string_view kOn[] = {"true", "1", "yes", "on"};
+  constexpr std::string_view kOff[] = {"", "false", "0", "no", "off", "none", "null"};
+  const std::string word = lower_case(value);
+  if (std::ranges::find(kOn, word) != std::end(kOn)) return std::string(if_true);
+  if (std::ranges::find(kOff, word) != std::end(kOff)) return "";
+  return if_true == "true" ? std::string(if_true) : value;
+}
+
 std::string number_text(double value) { return fmt::format("{:.17g}", value); }
 
 // Of what is one: nothing of lists and objects.
@@ -159,7 +170,7 @@ std::string key_value(const OtherName& name, const std::string& value) {
     case Value::kInverse:
       return number && *number > 0 ? number_text(name.factor / *number) : value;
     case Value::kIfTrue:
-      return value == "True" || value == "true" ? std::string(name.if_true) : "";
+      return switched(value, name.if_true);
     case Value::kHub:  // a path of this machine has a dot or a slash in front
       return value.find('/') == value.npos || value.find_first_of("./~") == 0 ? value
                                                                               : "hf:" + value;

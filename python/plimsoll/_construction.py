@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ._command import PlimsollWarning
+from ._command import Diagnostic, InputError, PlimsollWarning
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +38,7 @@ def built_on_meta(factory: Callable[[], torch.nn.Module]) -> torch.nn.Module:
     try:
         with _meta_where_long():
             return _module(factory())
-    except TypeError:
+    except (TypeError, InputError):
         raise
     except Exception as refused:  # a constructor's own code may raise anything
         reason = type(refused).__name__
@@ -83,7 +83,25 @@ def _module(made: Any) -> torch.nn.Module:
 
     if not isinstance(made, torch.nn.Module):
         raise TypeError(f"the factory returns {type(made).__name__}, not a torch.nn.Module")
-    return made
+    return recordable(made)
+
+
+def recordable(module: torch.nn.Module) -> torch.nn.Module:
+    """The module; an InputError where layers of it are lazy, or where it is TorchScript's."""
+    import torch
+
+    from ._record_tensors import is_lazy
+
+    if isinstance(module, torch.jit.ScriptModule):
+        raise _refused("the module is TorchScript's, which says neither its arguments nor its operators", "give the module that was scripted or traced")
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if is_lazy(tensor):
+            raise _refused(f"{name} has no size before the module's first call", "call the module once with the inputs")
+    return module
+
+
+def _refused(why: str, remedy: str) -> InputError:
+    return InputError([Diagnostic("E292", "error", why, help=remedy)])
 
 
 def _numbers_where_short(mode: FakeTensorMode) -> Any:

@@ -118,7 +118,19 @@ def arguments_of(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
     if isinstance(inputs, torch.Tensor):
         return (inputs,), {}
-    return ((), dict(inputs)) if isinstance(inputs, Mapping) else (tuple(inputs), {})
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError(f"inputs are a tensor, a tuple of arguments or a dict of them, not {type(inputs).__name__}")
+    return tuple(inputs), {}
+
+
+def bound(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What each parameter is given; a TypeError where that is not what it takes."""
+    try:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError as fault:
+        raise TypeError(f"inputs are not what forward() takes: {fault}") from None
 
 
 def names_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Mapping[str | int, Dims] | None) -> list[str]:
@@ -126,7 +138,7 @@ def names_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mappin
     names of its own, as with peft's modules."""
     signature = inspect.signature(module.forward)
     passed_on = inspect.Parameter.VAR_KEYWORD
-    names = [name for name in signature.bind(*args, **kwargs).arguments if signature.parameters[name].kind is not passed_on]
+    names = [name for name in bound(signature, args, kwargs) if signature.parameters[name].kind is not passed_on]
     names += [name for name in kwargs if name not in names]
     unknown = [str(key) for key in dynamic or {} if key not in names and key not in range(len(args))]
     if unknown:

@@ -33,7 +33,17 @@ def held() -> Held:
         wanted = lists[kind]
         if wanted is not None:
             wanted.append(thing)
+    # What has no size yet is of nobody's step.
+    found.tensors = [tensor for tensor in found.tensors if not is_lazy(tensor)]
+    found.modules = [module for module in found.modules if not any(map(is_lazy, (*module._parameters.values(), *module._buffers.values())))]
     return found
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether the first call of its module gives it a size."""
+    from torch.nn.parameter import UninitializedTensorMixin
+
+    return isinstance(tensor, UninitializedTensorMixin)
 
 
 def empty(everything: Held, mode: Any, inputs: Iterable[Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError, PlimsollWarning, UsageError, defaults, texts_of
-from ._construction import built_on_meta
+from ._construction import built_on_meta, recordable
 from ._folder import folder_of
 from ._record import Dims, Recorder, StepModel, arguments_of, axes_of, base_of, import_all, names_of_inputs, why_no_record
 from ._record_sizes import OtherSteps, points
@@ -98,7 +98,7 @@ class TorchModel:
 
         if self._built is None:
             given: Any = self._given
-            made = given if isinstance(given, torch.nn.Module) else built_on_meta(given)
+            made = recordable(given) if isinstance(given, torch.nn.Module) else built_on_meta(given)
             self._built = made._orig_mod if isinstance(made, torch._dynamo.OptimizedModule) else made
         built: torch.nn.Module = self._built
         return built

@@ -36,6 +36,21 @@ TEST_CASE("cli: compare says what differs between two results, and what makes it
   CHECK(run_plimsoll({"compare", before, before}).out == "no figure differs\n");
 }
 
+TEST_CASE("cli: compare says which flags have no effect on answers that were written before") {
+  if (skipped()) return;
+  const Scratch scratch;
+  const std::string one = result_of(scratch, "one.json", {});
+  const std::vector<std::vector<std::string>> kIdle = {
+      {"--batch", "8"}, {"--gpu", "a100"}, {"--price", "l4=1"}, {"--optimizer", "adam"}};
+  for (const auto& flags : kIdle) {
+    CAPTURE(flags[0]);
+    const Ran ran = run_plimsoll({"compare", one, one, flags[0], flags[1]});
+    CHECK(ran.status == 0);
+    CHECK(says(ran.err, flags[0] + " has no effect: answers are compared as they were written"));
+  }
+  CHECK(run_plimsoll({"compare", one, one}).err.empty());
+}
+
 TEST_CASE("cli: compare reads the page that estimate --html writes") {
   if (skipped()) return;
   const Scratch scratch;

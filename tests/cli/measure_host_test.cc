@@ -39,6 +39,14 @@ TEST_CASE("cli hosts: --measure writes a file that --host takes, and overwrites 
       run_plimsoll({"estimate", "builtin:mlp", "--gpu", "t4", "--host", "mine.json"}, here);
   CHECK(answered.out.starts_with("FITS"));
   CHECK(says(run_plimsoll({"hosts", "--measure", "mine.json"}, here), "[E610]"));
+  const std::vector<std::vector<std::string>> kLists = {
+      {"--json"}, {"--csv"}, {"--markdown"}, {"dgx-1"}};
+  for (const auto& list : kLists) {
+    CAPTURE(list[0]);
+    const Ran both = run_plimsoll({"hosts", "--measure", "other.json", list[0]}, here);
+    CHECK(both.status == 2);
+    CHECK(says(both, "[E114]"));
+  }
   const auto host = Hwdb::open()->host(scratch.path("mine.json"));
   REQUIRE(host);
   CHECK(host->single_thread.value_or(0) > .1);

@@ -347,6 +347,26 @@ class Records(Ways, unittest.TestCase):
         said = self.model(Branches(), (torch.randn(2, 70000),)).estimate(gpu="t4", loss="sum").to_dict()["basis"]
         self.assertTrue(any("reads values" in line for line in said))
 
+    def test_lazy_layers_are_refused_by_name_and_hold_nobody_else_up(self):
+        lazy, sample = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LazyLinear(4)), (torch.randn(2, 4),)
+        self.assertGreater(answer(self.model(torch.nn.Linear(4, 4), sample), batch=6)["live_peak_bytes"], 0)
+        for given in (lazy, lambda: torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LazyLinear(4))):
+            with self.assertRaisesRegex(plimsoll.InputError, "1.weight has no size before the module's first call"):
+                self.model(given, sample)
+        lazy(*sample)
+        self.assertGreater(answer(self.model(lazy, sample), batch=6)["live_peak_bytes"], 0)
+
+    def test_scripted_modules_are_refused(self):
+        net, sample = torch.nn.Linear(4, 4), torch.randn(2, 4)
+        for scripted in (torch.jit.script(net), torch.jit.trace(net, sample)):
+            with self.assertRaisesRegex(plimsoll.InputError, "the module is TorchScript's"):
+                self.model(scripted, (sample,))
+
+    def test_inputs_of_another_kind(self):
+        for inputs in (None, 3, sys):
+            with self.subTest(inputs=inputs), self.assertRaisesRegex(TypeError, "^inputs are a tensor, a tuple of arguments or a dict of them"):
+                self.model(torch.nn.Linear(4, 4), inputs)
+
     def test_numbers_of_short_buffers_are_known(self):
         class Padded(torch.nn.Module):
             """As EnCodec's convolutions, which pad by tensors that they hold."""

@@ -17,6 +17,8 @@ using Others = TrainerKey::Others;
 constexpr TrainerWord kFactoryNf4[] = {{"true", "nf4"}, {"false", ""}};
 constexpr TrainerWord kFactoryNf4Double[] = {{"true", "nf4-double"}, {"false", ""}};
 
+constexpr std::string_view kSeveralPasses = "a step of more than one model or pass";
+
 constexpr TrainerKey kHfKeys[] = {
     {"model_name_or_path", "model", {}, Use::kModel},
     {"per_device_train_batch_size", "batch"},
@@ -55,6 +57,20 @@ constexpr TrainerKey kHfKeys[] = {
      {},
      Use::kRefused},
     {"use_dora", "the norms of DoRA", {}, Use::kRefused},
+    // transformers, trainer_pt_utils.py, LabelSmoother: it reads logarithms of all probabilities.
+    {"label_smoothing_factor", "a loss that keeps the logits twice", {}, Use::kRefused},
+    // Configs of TRL's other trainers (trl/trainer/dpo_config.py, kto_config.py, cpo_config.py,
+    // grpo_config.py, ppo_config.py, reward_config.py).
+    {"beta", kSeveralPasses, {}, Use::kRefused},
+    {"max_prompt_length", kSeveralPasses, {}, Use::kRefused},
+    {"desirable_weight", kSeveralPasses, {}, Use::kRefused},
+    {"undesirable_weight", kSeveralPasses, {}, Use::kRefused},
+    {"cpo_alpha", kSeveralPasses, {}, Use::kRefused},
+    {"num_generations", kSeveralPasses, {}, Use::kRefused},
+    {"max_completion_length", kSeveralPasses, {}, Use::kRefused},
+    {"num_ppo_epochs", kSeveralPasses, {}, Use::kRefused},
+    {"response_length", kSeveralPasses, {}, Use::kRefused},
+    {"center_rewards_coefficient", kSeveralPasses, {}, Use::kRefused},
     // Sharing.
     {"fsdp", "fsdp", kShards},
     {"fsdp", "zero", kKeepsWeights, Use::kElse, Others::kSilent},
@@ -77,7 +93,7 @@ constexpr TrainerWord kFactoryPure[] = {{"true", "bf16"}, {"false", ""}};
 constexpr TrainerWord kFactoryStages[] = {{"rm", ""}, {"ppo", ""}, {"dpo", ""}, {"kto", ""}};
 
 constexpr TrainerKey kFactoryKeys[] = {
-    {"stage", "a step of more than one model or pass", kFactoryStages, Use::kRefused},
+    {"stage", kSeveralPasses, kFactoryStages, Use::kRefused},
     {"cutoff_len", "dim.sequence"},
     {"quantization_bit", "finetune", kFactoryQuantizedTypes},
     {"quantization_bit", "quantize", kFactoryQuantizedBits},

@@ -134,6 +134,7 @@ std::string link_of(const MeasuredRun& run) {
 
 tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Request& base) {
   if (run.model.empty()) return Reason("the record names no model");
+  if (run.n_gpus && *run.n_gpus < 1) return Reason("the record has no GPU: n_gpus is 0");
   const bool recompute = run.recompute.value_or(false);
   if (recompute && !run.framework_id().starts_with("mxnet"))
     return Reason("the framework chooses what to recompute");

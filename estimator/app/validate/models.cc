@@ -46,16 +46,21 @@ struct ModelPredictor::State {
                        at->second);
   }
 
-  // Why no run had the framework's version; empty where one may have.
+  // Why no run had these versions; empty where one may have.
   std::string unreleased(const Request& q) const {
-    const size_t hyphen = q.framework.rfind('-');
-    if (hyphen == std::string::npos) return {};
-    const std::string product = q.framework.substr(0, hyphen);
-    const auto version = parse_version(std::string_view(q.framework).substr(hyphen + 1));
-    const auto fact = version ? find_release(hwdb, product, *version) : Result<ReleaseFact>();
-    if (!fact || fact->state != ReleaseState::kUnknown) return {};
-    return fmt::format("there is no {} {}: newest known is {}", product, version->text(),
-                       fact->newest);
+    const size_t hyphen = std::min(q.framework.rfind('-'), q.framework.size());
+    const std::string version = q.framework.substr(std::min(hyphen + 1, q.framework.size()));
+    const std::pair<std::string, std::string> kNamed[] = {{q.framework.substr(0, hyphen), version},
+                                                          {"cudnn", q.cudnn.value_or("")},
+                                                          {"cuda", q.cuda.value_or("")}};
+    for (const auto& [product, text] : kNamed) {
+      const auto read = parse_version(text);
+      const auto fact = read ? find_release(hwdb, product, *read) : Result<ReleaseFact>();
+      if (fact && fact->state == ReleaseState::kUnknown)
+        return fmt::format("there is no {} {}: newest known is {}", product, read->text(),
+                           fact->newest);
+    }
+    return {};
   }
 
   // The largest power of two that fits: studies of training double the batch until it does not.

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 
+#include "graph/base/embedded.h"
 #include "graph/record/record.h"
 #include "tests/support/golden_memory.h"
 #include "tests/support/requests.h"
+#include "tests/support/scratch.h"
 
 using namespace plimsoll;
 
@@ -69,10 +71,40 @@ TEST_CASE("recorded steps: a batch that was not looked at is refused") {
 }
 
 TEST_CASE("recorded steps: settings of training have no effect, and that is said") {
-  Request request = asked("own_functions");
-  request.given.insert("optimizer");
-  const Estimate e = test::answer(request);
-  CHECK(std::ranges::any_of(e.diagnostics, [](const Diagnostic& d) { return d.code == "W516"; }));
+  for (const char* name : {"optimizer", "offload", "micro-batches"}) {
+    CAPTURE(name);
+    Request request = asked("own_functions");
+    request.given.insert(name);
+    const Estimate e = test::answer(request);
+    CHECK(std::ranges::any_of(e.diagnostics, [](const Diagnostic& d) { return d.code == "W516"; }));
+  }
+}
+
+TEST_CASE("recorded steps: of another framework only what surrounds the step is predicted") {
+  const auto told = [](const char* framework) {
+    Request request = asked("own_functions");
+    request.framework = framework;
+    return std::ranges::any_of(test::answer(request).diagnostics, [](const Diagnostic& d) {
+      return d.message.find("recorded with PyTorch") != std::string::npos;
+    });
+  };
+  CHECK(told("tensorflow"));
+  CHECK(told("mxnet"));
+  CHECK_FALSE(told("pytorch"));
+  CHECK_FALSE(told("pytorch-1.13"));
+}
+
+TEST_CASE("recorded steps: a record that was unpacked is one, whatever it is called") {
+  const test::Scratch scratch;
+  const std::string packed = test::read_bytes(path_of("own_functions"));
+  const auto text = gunzip(packed, size_t{1} << 26);
+  REQUIRE(text);
+  const MemoryEstimate wanted = test::answer(asked("own_functions")).memory;
+  for (const char* name : {"step.plimsoll.json", "step.json", "step"}) {
+    CAPTURE(name);
+    const auto request = test::request(scratch.write(name, *text), "tesla-t4");
+    CHECK(test::answer(request).memory.live_peak_bytes == wanted.live_peak_bytes);
+  }
 }
 
 TEST_CASE("recorded steps: a stage waits for the others as long as its micro-batches leave it") {

@@ -313,6 +313,21 @@ TEST_CASE("measured run: names of other programs are read as keys, and told") {
   CHECK(deepspeed.runs[0].attention == "flash_attention_2");
 }
 
+TEST_CASE("measured run: a switch of another program may have a word of the key's own") {
+  const auto run = [](const std::string& member) {
+    const Outcome outcome = record(R"("device": "t4", )" + member);
+    REQUIRE(outcome.runs.size() == 1);
+    return outcome.runs[0];
+  };
+  CHECK(run(R"("activation_checkpointing": "full")").checkpoint == "full");
+  CHECK(run(R"("activation_checkpointing": "selective")").checkpoint == "selective");
+  CHECK(run(R"("activation_checkpointing": "none")").checkpoint.empty());
+  CHECK(run(R"("gradient_checkpointing": 1)").checkpoint == "full");
+  CHECK(run(R"("gradient_checkpointing": "False")").checkpoint.empty());
+  CHECK(run(R"("torch_compile": "reduce-overhead")").compile == true);
+  CHECK(run(R"("bf16": "yes")").dtype == "amp-bf16");
+}
+
 TEST_CASE("measured run: two names of one key may not contradict each other") {
   CHECK(record(R"("device": "t4", "batch": 8, "batch_size": 8)").runs.size() == 1);
   CHECK(record(R"("device": "t4", "batch": 8, "batch_size": 16)").code() == "E515");
@@ -325,7 +340,8 @@ TEST_CASE("measured run: what another program does that is not read here changes
   for (const char* members :
        {R"("load_in_4bit": true)", R"("cpu_offload": true)", R"("tensor_parallel_size": 2)",
         R"("expert_parallel": 4)", R"("ema": true)", R"("use_liger_kernel": true)",
-        R"("offload_optimizer": "cpu")", R"("amp": true)"}) {
+        R"("offload_optimizer": "cpu")", R"("amp": true)", R"("frozen": "backbone")",
+        R"("strategy": "fsdp")", R"("num_classes": 10)"}) {
     const Outcome outcome = record(R"("device": "t4", )" + std::string(members));
     REQUIRE(outcome.runs.size() == 1);
     CHECK_FALSE(changing_key(outcome.runs[0]).empty());

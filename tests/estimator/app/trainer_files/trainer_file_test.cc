@@ -336,6 +336,20 @@ TEST_CASE("what torchtune builds and ships here has its name") {
   }
 }
 
+TEST_CASE("trainings that take more than this step are refused, not answered too low") {
+  const std::string batch = "per_device_train_batch_size: 4\n";
+  for (const char* key :
+       {"beta: 0.1", "max_prompt_length: 128", "desirable_weight: 1.0", "num_generations: 8",
+        "num_ppo_epochs: 4", "center_rewards_coefficient: 0.01", "label_smoothing_factor: 0.1"}) {
+    CAPTURE(key);
+    const Diagnostic fault = refused("a.yaml", batch + key + "\n");
+    CHECK(fault.code == "E357");
+    CHECK(fault.place.line == 2);
+  }
+  const test::Scratch scratch;
+  read_as(scratch, "a.yaml", batch + "label_smoothing_factor: 0.0\nmax_prompt_length: null\n");
+}
+
 // yaml.org/type/bool.html: Python's reader takes these words for true and false.
 TEST_CASE("yes, on, no and off are YAML's true and false") {
   const test::Scratch scratch;
