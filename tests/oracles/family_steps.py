@@ -196,7 +196,7 @@ class Step(memory_oracle.Step):
 def config_of(class_name, values, attention="sdpa"):
     kind = getattr(transformers, class_name)
     config = kind.config_class(**values)
-    config.use_cache = False
+    config.use_cache = config.get_text_config().use_cache = False   # of a text model beside a tower, too
     config._attn_implementation = attention
     return kind, config
 
