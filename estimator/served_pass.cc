@@ -10,9 +10,14 @@
 namespace plimsoll {
 namespace {
 
-bool is_cache(const CompiledModel& model, const Buffer& buffer) {
+// What an operator with one of these traits keeps from pass to pass.
+bool is_kept_by(uint32_t traits, const CompiledModel& model, const Buffer& buffer) {
   return buffer.resident && buffer.role == Role::kBuffer && buffer.node != kNoNode &&
-         has(model.graph.nodes[buffer.node], OpRow::kAttends);
+         has_any(model.graph.nodes[buffer.node], traits);
+}
+
+bool is_cache(const CompiledModel& model, const Buffer& buffer) {
+  return is_kept_by(OpRow::kAttends | OpRow::kOverTime, model, buffer);
 }
 
 // Of one sequence's last position: in the type that the last layer gives, and in 32 bits.
@@ -56,6 +61,14 @@ int64_t cache_bytes(const CompiledModel& model, const BoundStep& bound) {
   int64_t sum = 0;
   for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
     if (is_cache(model, model.step.buffers[id])) sum += bound.buffer_bytes[id];
+  }
+  return sum;
+}
+
+int64_t state_bytes(const CompiledModel& model, const BoundStep& bound) {
+  int64_t sum = 0;
+  for (BufferId id = 0; id < model.step.buffers.size(); ++id) {
+    if (is_kept_by(OpRow::kOverTime, model, model.step.buffers[id])) sum += bound.buffer_bytes[id];
   }
   return sum;
 }

@@ -23,6 +23,8 @@ int64_t engine_share(const Request& request, const Platform& platform);
 
 // Bytes of the cache among the step's buffers.
 int64_t cache_bytes(const CompiledModel& model, const BoundStep& bound);
+// Those of them that are the same for any number of positions: states of linear attention.
+int64_t state_bytes(const CompiledModel& model, const BoundStep& bound);
 
 // The model's step over one pass of the most tokens, with the cache of all positions at
 // `whole_point`; the step as it is where there is no cache.

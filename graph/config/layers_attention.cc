@@ -57,6 +57,11 @@ constexpr Key kAttendKeys[] = {
      "features that a cache of positions keeps in place of keys and values; 0: it keeps those", 0},
 };
 
+constexpr Key kDeltaKeys[] = {
+    {"kernel", KeyKind::kInteger, "0",
+     "positions that a cache keeps of what its inputs are convolved from", 0},
+};
+
 constexpr Key kAlibiKeys[] = {
     {"heads", KeyKind::kInteger, kRequired, "heads"},
     {"length", KeyKind::kExtent, kRequired, "positions"},
@@ -320,6 +325,13 @@ std::vector<TensorId> additive_scores(Layer& layer) {
   return {layer.composite("AdditiveScores", {layer.input(0), layer.input(1), weight})};
 }
 
+std::vector<TensorId> gated_delta_rule(Layer& layer) {
+  std::vector<TensorId> inputs;
+  for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  return {
+      layer.composite("GatedDeltaRule", std::move(inputs), {{"kernel", layer.integer("kernel")}})};
+}
+
 constexpr LayerType kAttentionLayers[] = {
     {"attention", 1, 3, kKeys, attention,
      "multi-head attention of [N, S, E]; inputs query, memory (for keys and values), mask"},
@@ -329,6 +341,9 @@ constexpr LayerType kAttentionLayers[] = {
     {"join_heads", 1, 1, {}, join_heads, "[N, H, S, D] as [N, S, H*D]"},
     {"attend", 3, 5, kAttendKeys, attend,
      "attention without projections; inputs query [N, H, S, D], key, value, mask, alibi"},
+    {"gated_delta_rule", 5, 5, kDeltaKeys, gated_delta_rule,
+     "linear attention with a state that decays; inputs query, key [N, S, heads of keys, D], value "
+     "[N, S, heads, E], decay and beta [N, S, heads]"},
     {"alibi", 1, 1, kAlibiKeys, alibi, "lines [heads, 1, length] of distances from each key"},
     {"causal_mask",
      1,

@@ -18,6 +18,11 @@ constexpr Key kRouterKeys[] = {
     {"bias", KeyKind::kFlag, "false", "the product has an offset"},
     {"of_chosen", KeyKind::kFlag, "false", "the softmax is only over the chosen scores"},
 };
+constexpr Key kChooseKeys[] = {
+    {"chosen", KeyKind::kInteger, kRequired, "experts of a token"},
+    {"softmax", KeyKind::kFlag, "true", "the products go through one, in 32 bits"},
+    {"normalised", KeyKind::kFlag, "true", "the chosen ones' scores sum to 1"},
+};
 constexpr Key kExpertsKeys[] = {
     {"experts", KeyKind::kInteger, kRequired, "experts"},
     {"inner", KeyKind::kExtent, kRequired, "features inside"},
@@ -34,6 +39,26 @@ TensorId softmax_of(Layer& layer, TensorId x) {
 
 TensorId sum_of(Layer& layer, TensorId x, int64_t axis, bool keep) {
   return layer.node("ReduceSum", {x, layer.constant({axis})}, {{"keepdims", int64_t{keep}}});
+}
+
+std::vector<TensorId> best_of(Layer& layer, TensorId scores) {
+  Node choice;
+  choice.op = "TopK";
+  choice.inputs = {scores, layer.constant({layer.integer("chosen")})};
+  return layer.nodes(std::move(choice), 2);
+}
+
+TensorId summed_to_one(Layer& layer, TensorId scores) {
+  return layer.node("Div", {scores, sum_of(layer, scores, -1, true)});
+}
+
+// Products [T, experts] -> scores [T, chosen] and their experts (:1).
+std::vector<TensorId> choose(Layer& layer) {
+  TensorId scores = layer.input();
+  if (layer.flag("softmax")) scores = softmax_of(layer, layer.cast(scores, Layer::Cast::kWidens));
+  std::vector<TensorId> chosen = best_of(layer, scores);
+  if (layer.flag("normalised")) chosen[0] = summed_to_one(layer, chosen[0]);
+  return chosen;
 }
 
 // x [T, H] -> scores [T, chosen] and their experts (:1).
@@ -54,17 +79,14 @@ std::vector<TensorId> router(Layer& layer) {
   TensorId scores = layer.node("Gemm", std::move(operands), {{"transB", int64_t{1}}});
   if (sigmoid) scores = layer.node("Sigmoid", {scores});
   if (!sigmoid && !late) scores = softmax_of(layer, layer.cast(scores, Layer::Cast::kWidens));
-  Node choice;
-  choice.op = "TopK";
   if (sigmoid) {  // an offset that balances the experts, which no gradient reaches
     const TensorId offset = layer.buffer("e_score_correction_bias", {experts});
     scores = layer.node("Add", {scores, offset});
   }
-  choice.inputs = {scores, layer.constant({layer.integer("chosen")})};
-  const std::vector<TensorId> chosen = layer.nodes(std::move(choice), 2);
+  const std::vector<TensorId> chosen = best_of(layer, scores);
   TensorId best = chosen[0];
   if (late) best = softmax_of(layer, best);
-  if (layer.flag("normalised")) best = layer.node("Div", {best, sum_of(layer, best, -1, true)});
+  if (layer.flag("normalised")) best = summed_to_one(layer, best);
   if (sigmoid) best = layer.node("Mul", {best, layer.scalar(1)});
   if (layer.flag("stored") && !late) best = layer.cast(best, Layer::Cast::kNarrows);
   return {best, chosen[1]};
@@ -158,6 +180,8 @@ std::vector<TensorId> experts(Layer& layer) {
 constexpr LayerType kExpertLayers[] = {
     {"router", 1, 1, kRouterKeys, router,
      "scores [T, k] of the experts chosen for each row of [T, H], and which they are (:1)"},
+    {"choose", 1, 1, kChooseKeys, choose,
+     "the largest k of scores [T, experts], and which they are (:1)"},
     {"experts", 3, 3, kExpertsKeys, experts,
      "gated MLPs, of which each row runs through some; inputs [T, H], scores, choices"},
 };

@@ -166,6 +166,9 @@ void Machine::write_launch(Kernel kernel, std::span<const Value* const> read,
                            std::span<const Value* const> written, bool dispatched) {
   if (idle_) return;
   if (const auto loop = loops_.find(node_); loop != loops_.end()) take_turns(kernel, loop->second);
+  if (turns_ != Dim(1)) {
+    for (Dim* all : {&kernel.flop, &kernel.read, &kernel.written, &kernel.turns}) *all *= turns_;
+  }
   if (recipe_.compiled) accesses_.push_back({here(), uses_of(read), uses_of(written)});
   const size_t hash = hash_of(kernel);
   const auto [first, last] = kernel_index_.equal_range(hash);

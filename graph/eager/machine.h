@@ -56,6 +56,8 @@ class Machine {
   }
   // What is credited to `node`, its backward pass too, runs in a loop over `symbol`.
   void run_in_loop(NodeId node, std::string symbol) { loops_[node] = std::move(symbol); }
+  // What is launched from now on runs so many times, one behind the other.
+  void set_turns(Dim turns) { turns_ = std::move(turns); }
   Phase phase() const { return phase_; }
   NodeId node() const { return node_; }
 
@@ -234,6 +236,7 @@ class Machine {
   Phase phase_ = Phase::kForward;
   NodeId node_ = kNoNode;
   std::map<NodeId, std::string> loops_;  // their symbols
+  Dim turns_{1};
   bool grad_enabled_ = true;
   bool finished_ = false;
   bool idle_ = false;  // takes no memory and launches nothing: a block has run again far enough

@@ -15,7 +15,7 @@ constexpr std::string_view kType = "model_type";
 // models/qwen2_5_vl/modeling_qwen2_5_vl.py, models/qwen3_vl/modeling_qwen3_vl.py).
 constexpr std::pair<std::string_view, std::string_view> kAlike[] = {
     {"qwen2_vl_text", "qwen2"}, {"qwen2_vl", "qwen2"},      {"qwen2_5_vl_text", "qwen2"},
-    {"qwen2_5_vl", "qwen2"},    {"qwen3_vl_text", "qwen3"},
+    {"qwen2_5_vl", "qwen2"},    {"qwen3_vl_text", "qwen3"}, {"qwen3_vl_moe_text", "qwen3_moe"},
 };
 
 JsonValue text_value(std::string_view text) {

@@ -94,6 +94,22 @@ Result<void> scaled_dot_product(InferContext& c) {
   return {};
 }
 
+// query, key [N,S,heads of keys,D], value [N,S,heads,E], decay, beta [N,S,heads] -> like value.
+Result<void> gated_delta_rule(InferContext& c) {
+  for (size_t i = 0; i < 5; ++i) {
+    const size_t rank = i < 3 ? 4 : 3;
+    if (auto checked = require_rank(c, i, rank, rank); !checked) return checked;
+  }
+  const Shape &q = c.shape(0), &k = c.shape(1), &v = c.shape(2);
+  if (auto same = require_equal(c, q[3], k[3], "sizes of query and key heads"); !same) return same;
+  for (const size_t i : {size_t{3}, size_t{4}}) {
+    if (auto same = require_equal(c, c.shape(i)[2], v[2], "heads of values and rates"); !same)
+      return same;
+  }
+  c.set(0, c.dtype(0), v);
+  return {};
+}
+
 // queries [N,T,H], keys [N,S,H], weight [H] -> [N,T,S].
 Result<void> additive_scores(InferContext& c) {
   for (size_t i = 0; i < 2; ++i) {
@@ -228,6 +244,15 @@ constexpr OpRow kCompositeRows[] = {
      .host_from = 2,  // what the file holds, a call makes of rows of equal length
      .example = "f32[100,16] i64[S] i64[B] {mode=\"sum\"} -> f32[B,16] | flop 0 | keeps i64[B] "
                 "i64[B] i64[S] in1 | grads in0"},
+    {.name = "GatedDeltaRule",
+     .traits = OpRow::kOverTime,
+     .domain = "plimsoll",
+     .inputs = 5,
+     .attributes = "kernel",  // positions before this one that a causal convolution reads too
+     .shape = gated_delta_rule,
+     .lower = lower::gated_delta_rule,
+     .example = "f32[B,64,2,8] f32[B,64,2,8] f32[B,64,2,8] f32[B,64,2] f32[B,64,2] -> "
+                "f32[B,64,2,8] | flop 1"},
     {.name = "Glu",
      .domain = "plimsoll",
      .attributes = "axis",

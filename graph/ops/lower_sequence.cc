@@ -1,4 +1,5 @@
 // Recurrent layers, attention, losses.
+#include "graph/eager/delta_rule.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
@@ -130,6 +131,30 @@ Values attention(Lowering& l) {
                                         .sinks = l.in(4)};
   if (l.m.recipe().serve) keep_cache(l.m, l.in(1), l.in(2), options);
   return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
+}
+
+namespace {
+
+// What stays of all positions for those to come: a matrix for each head, in 32 bits, and what the
+// convolution before it reads of the last ones (transformers 5.24, cache_utils.py,
+// LinearAttentionLayer).
+Value keep_states(eager::Machine& m, const eager::DeltaRuleInputs& in, int64_t kernel) {
+  const Shape &k = in.key.sizes(), &v = in.value.sizes();
+  const Dim features = Dim(2) * k[2] * k[3] + v[2] * v[3];
+  if (kernel > 0) m.resident(in.query.dtype(), {v[0], features, Dim(kernel)}, Role::kBuffer);
+  return m.resident(DType::kFloat32, {v[0], v[2], k[3], v[3]}, Role::kBuffer);
+}
+
+}  // namespace
+
+// plimsoll:GatedDeltaRule: query, key, value [N,S,heads,D], decay and beta [N,S,heads].
+Values gated_delta_rule(Lowering& l) {
+  const eager::DeltaRuleInputs in{
+      .query = l.in(0), .key = l.in(1), .value = l.in(2), .decay = l.in(3), .beta = l.in(4)};
+  if (!l.m.recipe().serve) return {eager::gated_delta_rule(l.m, in)};
+  const Value state = keep_states(l.m, in, l.attributes().integer("kernel", 0));
+  const bool one = l.m.decider().is_one(in.value.sizes()[1]);
+  return {one ? eager::gated_delta_step(l.m, in, state) : eager::gated_delta_rule(l.m, in)};
 }
 
 // plimsoll:AdditiveScores: queries [N,T,H], keys [N,S,H], weight [H].

@@ -185,6 +185,35 @@ TEST_CASE("serve: a share of the card holds a pass of an engine's tokens and the
         doctest::Approx(static_cast<double>(three->serve->tokens_that_fit)).epsilon(0.001));
 }
 
+TEST_CASE("serve: linear attention keeps a state of each sequence, of whatever length") {
+  const test::Scratch scratch;
+  const std::string path = scratch.write("config.json", R"({"model_type": "qwen3_5_text",
+    "vocab_size": 1000, "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 64, "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4, "linear_key_head_dim": 64, "linear_value_head_dim": 32,
+    "torch_dtype": "bfloat16"})");
+  const auto at = [&](int64_t batch, int64_t sequence) {
+    Request request = serving(path, sequence);
+    request.settings["layers"] = "8";
+    request.batch = batch;
+    const auto e = estimate(request, test::hwdb());
+    REQUIRE(e);
+    REQUIRE(e->serve);
+    return *e->serve;
+  };
+  const ServeEstimate one = at(1, 200), two = at(2, 200), longer = at(2, 1200);
+  // Two of eight layers attend: keys and values of 2 heads of 64 in 16 bits.
+  const int64_t per_token = 2 * 2 * 2 * 64 * 2;
+  // Six have a matrix of 64 x 32 in 32 bits for each of 4 heads, and the last 4 positions of the
+  // 2 x 128 + 128 features that are convolved, in 16 bits.
+  const int64_t state = 6 * (4 * 64 * 32 * 4 + 4 * (2 * 128 + 128) * 2);
+  CHECK(one.kv_bytes_per_token == per_token);
+  CHECK(one.kv_bytes == 200 * per_token + state);
+  CHECK(two.kv_bytes == 2 * one.kv_bytes);
+  CHECK(longer.kv_bytes == 2 * (1200 * per_token + state));
+  CHECK(longer.tokens_that_fit == (longer.cache_bytes - 2 * state) / per_token);
+}
+
 TEST_CASE("engines: a card with much memory takes longer passes, but not an A100") {
   const EngineRow& vllm = *std::ranges::find(engines(), "vllm", &EngineRow::name);
   const auto tokens_on = [&](const char* id) {

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import torch
+from transformers.modeling_outputs import MoeCausalLMOutputWithPast
 
 from workload import Workload
 
@@ -59,8 +60,36 @@ FAMILIES |= {
                   "text_config": {"model_type": "qwen2_vl_text", "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "num_attention_heads": 12,
                                   "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True}}),
 }
-SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256}   # of an image whose size the configuration leaves open
-PLACED = ("qwen2_vl", "qwen3_vl")   # want three positions of each token, which are read off a fake grid
+ROUTED = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256}
+DEEP = QWEN_TOWER | {"depth": 3, "num_position_embeddings": 256}
+DELTA = QWEN_WORDS | {"num_hidden_layers": 4, "head_dim": 64, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 64,
+                      "linear_value_head_dim": 64, "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25, "mrope_section": [3, 3, 2]}}
+FAMILIES |= {
+    "qwen3_vl_moe": ("Qwen3VLMoeForConditionalGeneration",
+                     {"vision_config": DEEP | {"deepstack_visual_indexes": [0, 1]},
+                      "text_config": {"model_type": "qwen3_vl_moe_text", **QWEN_WORDS, **ROUTED, "num_hidden_layers": 3, "head_dim": 64, "tie_word_embeddings": False}},
+                     {"vision_config": {"out_hidden_size": 2048},
+                      "text_config": {"model_type": "qwen3_vl_moe_text", "num_hidden_layers": 48, "intermediate_size": 6144, "num_attention_heads": 32,
+                                      "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768,
+                                      "tie_word_embeddings": False}}),
+    "qwen3_5": ("Qwen3_5ForConditionalGeneration", {"vision_config": DEEP, "text_config": {"model_type": "qwen3_5_text", **DELTA}},
+                {"vision_config": {"out_hidden_size": 4096}, "text_config": {"model_type": "qwen3_5_text", "num_hidden_layers": 32}}),
+    "qwen3_5_moe": ("Qwen3_5MoeForConditionalGeneration",
+                    {"vision_config": DEEP, "text_config": {k: v for k, v in DELTA.items() if k != "intermediate_size"} |
+                     {"model_type": "qwen3_5_moe_text", **ROUTED, "shared_expert_intermediate_size": 512}},
+                    {"vision_config": {"out_hidden_size": 2048}, "text_config": {"model_type": "qwen3_5_moe_text", "num_hidden_layers": 40}}),
+}
+LLAMA4_WORDS = GROUPED | {"model_type": "llama4_text", "intermediate_size": 256, "intermediate_size_mlp": 688, "num_hidden_layers": 4, "head_dim": 64,
+                          "num_local_experts": 4, "interleave_moe_layer_step": 2}
+FAMILIES |= {
+    "llama4": ("Llama4ForConditionalGeneration",
+               {"vision_config": TOWER | {"num_attention_heads": 4, "vision_output_dim": 256, "projector_input_dim": 256,
+                                          "projector_output_dim": 256}, "text_config": LLAMA4_WORDS},
+               {"vision_config": {"hidden_size": 1408, "image_size": 336, "vision_output_dim": 4096}, "text_config": {"model_type": "llama4_text"}}),
+}
+UNRUN = ("llama4",)   # defaults of a class that no step runs with: the adapter reads other sizes than the tower makes
+SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
+PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
@@ -182,6 +211,7 @@ def gridded(name, model, config, batch, length):
 def workload(name, model, config, batch, length):
     torch.Tensor.masked_scatter = lambda x, mask, source: MaskedScatter.apply(x, mask, source)
     sys.modules[type(model).__module__].torch_compilable_check = lambda *_: None   # counts elements of fake tensors
+    MoeCausalLMOutputWithPast.image_outputs = None   # Llama 4 asks for it, which has it not (transformers 5.24)
     if name in SIDES:
         return gridded(name, model, config, batch, length)
     side = config.vision_config.image_size

@@ -96,7 +96,10 @@ TEST_CASE("goldens are of families that are there") {
   const std::vector<FamilyRow> rows = families();
   size_t known = 0;
   for (const auto& family : golden["families"]) {
-    const auto same = [&](const FamilyRow& row) { return row.name == family["name"]; };
+    const std::string name = family["name"];  // "gemma4_text+moe" is another configuration of one
+    const auto same = [&](const FamilyRow& row) {
+      return row.name == name.substr(0, name.find('+'));
+    };
     CHECK(std::any_of(rows.begin(), rows.end(), same));
     ++known;
   }
