@@ -100,8 +100,8 @@ constexpr std::array kStrategies = {
                const Unit around = find_weights(s.graph, units);
                const Recipe& recipe = s.m.recipe();
                const bool again = recipe.checkpoint != "none";
-               std::vector<size_t> trace =
-                   trace_of(units, units_below(s.graph, ""), again, times_back_through_head(recipe));
+               std::vector<size_t> trace = trace_of(units, units_below(s.graph, ""), again,
+                                                    times_back_through_head(recipe));
                return std::make_unique<ZeroWeights>(s.m, units, around, std::move(trace), s.values);
              }}};
 
