@@ -59,8 +59,8 @@ Result<void> take_trainer_defaults(const GivenSettings& given, Request& request)
   return {};
 }
 
-// Weights in four bits are sharded as they were loaded, and so are adapters beside them: "one should
-// never call prepare_model_for_kbit_training when doing QLoRA + FSDP / DS-Zero3"
+// Weights in four bits are sharded as they were loaded, and so are adapters beside them: "one
+// should never call prepare_model_for_kbit_training when doing QLoRA + FSDP / DS-Zero3"
 // (trl/trainer/sft_trainer.py 0.12, is_sharded_qlora and autocast_adapter_dtype).
 void take_sharded_defaults(Request& request) {
   Finetune& finetune = request.recipe.finetune;

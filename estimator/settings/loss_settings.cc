@@ -19,8 +19,7 @@ constexpr std::array<std::string_view, 2> kShifts = {"labels", "logits"};
 
 constexpr std::string_view kNoForms =
     "only the loss of a language model has such variants, and only if each GPU has the whole "
-    "output layer: with replicas, FSDP and ZeRO 1 and 2, not with ZeRO 3, tensor or pipeline "
-    "parallelism";
+    "output layer: with replicas, FSDP and ZeRO, not with tensor or pipeline parallelism";
 
 // The loss is of next tokens, and the device has the layer that makes their scores.
 bool has_forms(const SettingScope& s) {

@@ -55,18 +55,13 @@ constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
                                         {"loss-form", "fused"},
                                         {"score-metrics", "2"}};
 
-// Of March 2024, with transformers 4.38, peft 0.9 and bitsandbytes 0.43: it adds adapters, in the type
-// of their layers, and prepares nothing.
-constexpr TrainerDefault kFsdpQlora[] = {{"clip-grad-norm", "0.3"},
-                                         {"optimizer", "adamw"},
-                                         {"checkpoint", "blocks"},
-                                         {"lora-rank", "64"},
-                                         {"lora-alpha", "16"},
-                                         {"lora-dropout", "0.1"},
-                                         {"lora-upcast", "off"},
-                                         {"kbit-prepare", "off"},
-                                         {"bitsandbytes", "0.43"},
-                                         {"loss-shift", "logits"}};
+// Of March 2024, with transformers 4.38, peft 0.9 and bitsandbytes 0.43: it adds adapters, in the
+// type of their layers, and prepares nothing.
+constexpr TrainerDefault kFsdpQlora[] = {{"clip-grad-norm", "0.3"}, {"optimizer", "adamw"},
+                                         {"checkpoint", "blocks"},  {"lora-rank", "64"},
+                                         {"lora-alpha", "16"},      {"lora-dropout", "0.1"},
+                                         {"lora-upcast", "off"},    {"kbit-prepare", "off"},
+                                         {"bitsandbytes", "0.43"},  {"loss-shift", "logits"}};
 
 // Weights of 16 bits with copies in 32 bits.
 constexpr TrainerDefault kMegatron[] = {
@@ -106,7 +101,8 @@ constexpr TrainerRow kTrainers[] = {
      "mosaicml/llm-foundry up to 0.5 uses it: setup.py (flash-attn 1.0.9), "
      "models/mpt/modeling_mpt.py (train_metrics, loss_fn), scripts/train/yamls/pretrain"},
     {"fsdp-qlora", "FSDP1 + bitsandbytes (or HQQ)", kFsdpQlora,
-     "AnswerDotAI/fsdp_qlora, train.py: grad_norm, optimizer, use_gradient_checkpointing, lora_rank, "
+     "AnswerDotAI/fsdp_qlora, train.py: grad_norm, optimizer, use_gradient_checkpointing, "
+     "lora_rank, "
      "lora_alpha, lora_dropout; get_peft_model() without prepare_model_for_kbit_training()"},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "

@@ -58,8 +58,23 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values,
   m_.keep_on_host(group.kept, {group.part}, Role::kGradient);
 }
 
+// Parameters are windows on the part that came from the host, unless that was cast, until they are
+// the host's again (_flat_param.py, flat_param_to() and _use_sharded_views()).
+bool FlatTraining::holds_brought(const Group& group) const {
+  return is_offloaded() && group.kept == group.dtype && group.holders.ranks() > 1;
+}
+
+// Whole weights that stay for the backward pass are the host's between the passes: their part comes
+// once more, though nothing is gathered of it (pre_unshard()).
+void FlatTraining::bring_again(Group& group) {
+  if (!group.bound || !holds_brought(group)) return;
+  group.brought = m_.allocate_in(Stream::kGather, group.kept, {group.part});
+  m_.await(m_.copy_from_host(group.brought.bytes()));
+}
+
 void FlatTraining::before_unit(size_t unit, Pass pass) {
   for (Group* group : groups_of(unit)) {
+    if (pass == Pass::kBackward && unit == around()) bring_again(*group);
     gather(*group);
     end_gathering(*group);
   }
@@ -76,6 +91,8 @@ void FlatTraining::after_unit(size_t unit, Pass pass) {
       reduce(*group);
     } else if (unit != around() && !plan_.keeps_gathered) {
       unbind(*group);
+    } else if (unit == around()) {
+      group->brought = {};
     }
   }
 }
@@ -111,6 +128,7 @@ void FlatTraining::gather(Group& group) {
     m_.bind(weight, first ? bytes : Dim(0), Stream::kGather);
   }
   m_.free_late(group.weights.front());
+  if (holds_brought(group)) group.brought = std::move(brought);
   begin_gathering(group);
   group.bound = true;
 }
@@ -121,6 +139,7 @@ void FlatTraining::end_gathering(Group& group) {
 
 void FlatTraining::unbind(Group& group) {
   if (!std::exchange(group.bound, false)) return;
+  group.brought = {};
   for (const Value& weight : group.weights) m_.unbind(weight);
 }
 

@@ -50,6 +50,7 @@ class FlatTraining : public UnitObserver {
     Dim whole = 0, part = 0;        // of all devices' parts, and of one
     bool bound = false;
     std::vector<uint32_t> gathering{};  // has begun, and is not awaited
+    eager::Value brought{};             // this device's part of the host's array
     eager::Value joined{};              // whole gradients that wait for the last pass
     eager::Value gradient{};            // this device's part, summed
   };
@@ -64,6 +65,8 @@ class FlatTraining : public UnitObserver {
   void begin_gathering(Group& group);
   void gather(Group& group);
   bool is_offloaded() const { return plan_.offload.parameters; }
+  bool holds_brought(const Group& group) const;
+  void bring_again(Group& group);
   void end_gathering(Group& group);
   void unbind(Group& group);
   eager::Value joined_gradients(Group& group);

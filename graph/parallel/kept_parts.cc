@@ -154,7 +154,8 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
 bool is_gathered(const Tensor& weight, const ParallelPlan& plan) {
   if (plan.sharded < Sharded::kWeights) return false;
   if (plan.sharded_by != ShardedBy::kZero) return true;
-  const auto count = elements(packed_shape(weight, *weight.shape).value_or(*weight.shape)).constant();
+  const auto count =
+      elements(packed_shape(weight, *weight.shape).value_or(*weight.shape)).constant();
   return !count || *count > plan.zero_fetch.persistent;
 }
 

@@ -34,9 +34,9 @@ Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
   const Finetune& finetune = recipe.finetune;
   if (recipe.mode != Mode::kInference) {
     if (!quantization_of(finetune)) return {};
-    return error("E120", called + ": quantized weights are not split between ranks that train", {},
-                 fmt::format("leave {} out, or train with {}", setting("tp"),
-                             setting("finetune", "lora")));
+    return error(
+        "E120", called + ": quantized weights are not split between ranks that train", {},
+        fmt::format("leave {} out, or train with {}", setting("tp"), setting("finetune", "lora")));
   }
   if (!finetune.quantize || std::ranges::count(kSplitForms, finetune.quantize->name) > 0) return {};
   return error("E120",

@@ -46,6 +46,13 @@ ObserverRef over_blocks(const Shared& s) {
   return std::make_unique<Observer>(s.m, units, around, s.values, s.placements.computed);
 }
 
+// A loss that makes scores of one part after the other goes back through each.
+int64_t times_back_through_head(const Recipe& recipe) {
+  const bool by_parts =
+      recipe.loss == Loss::kCausalLm && recipe.loss_form == LossForm::kChunkedLinear;
+  return by_parts ? recipe.loss_chunks : 1;
+}
+
 struct Strategy {
   bool (*applies)(const ParallelPlan& plan);
   ObserverRef (*make)(const Shared& shared);  // null where the mode has nothing of it
@@ -91,9 +98,11 @@ constexpr std::array kStrategies = {
              [](const Shared& s) -> ObserverRef {
                std::vector<Unit> units = readers_of_weights(s.graph);
                const Unit around = find_weights(s.graph, units);
-               const bool again = s.m.recipe().checkpoint != "none";
-               return std::make_unique<ZeroWeights>(
-                   s.m, units, around, trace_of(units, units_below(s.graph, ""), again), s.values);
+               const Recipe& recipe = s.m.recipe();
+               const bool again = recipe.checkpoint != "none";
+               std::vector<size_t> trace = trace_of(units, units_below(s.graph, ""), again,
+                                                    times_back_through_head(recipe));
+               return std::make_unique<ZeroWeights>(s.m, units, around, std::move(trace), s.values);
              }}};
 
 }  // namespace

@@ -13,8 +13,9 @@
 namespace plimsoll::parallel {
 namespace {
 
-// The matrices of an adapter, as peft calls them behind their layer's path.
-constexpr std::string_view kAdapterIn = ".lora_A.weight", kAdapterOut = ".lora_B.weight";
+// The matrices of an adapter, behind its layer's path, and that layer, as peft calls them.
+constexpr std::string_view kAdapterIn = ".lora_A.", kAdapterOut = ".lora_B.",
+                           kAdapted = ".base_layer";
 
 class Splitter {
  public:
@@ -90,16 +91,18 @@ class Splitter {
 
   bool is_of_adapter(TensorId weight) const {
     const std::string& name = graph_.tensors[weight].name;
-    return name.ends_with(kAdapterIn) || name.ends_with(kAdapterOut);
+    return name.find(kAdapterIn) != name.npos || name.find(kAdapterOut) != name.npos;
   }
 
   // An adapter's last matrix makes the part that its layer makes; its first one makes all of few
   // columns on every rank.
   void begin_adapter(NodeId layer, const Unit& unit) {
-    const std::string name = graph_.nodes[layer].module + std::string(kAdapterOut);
+    std::string_view path = graph_.nodes[layer].module;
+    if (path.ends_with(kAdapted)) path.remove_suffix(kAdapted.size());
+    const std::string name = std::string(path) + std::string(kAdapterOut);
     for (NodeId id = layer; id < unit.last; ++id) {
       const auto matrix = matrix_of(id);
-      if (matrix && graph_.tensors[matrix->id].name == name) return begin(id);
+      if (matrix && graph_.tensors[matrix->id].name.starts_with(name)) return begin(id);
     }
   }
 

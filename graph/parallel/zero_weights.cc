@@ -24,7 +24,7 @@ std::vector<Unit> readers_of_weights(const Graph& graph) {
 }
 
 std::vector<size_t> trace_of(const std::vector<Unit>& units, const std::vector<Unit>& blocks,
-                             bool again) {
+                             bool again, int64_t last_back) {
   std::vector<size_t> trace, block_of;  // block_of: by unit; blocks.size() outside of them
   for (size_t i = 0; i < units.size(); ++i) {
     trace.push_back(i);
@@ -33,6 +33,8 @@ std::vector<size_t> trace_of(const std::vector<Unit>& units, const std::vector<U
     });
     block_of.push_back(static_cast<size_t>(at - blocks.begin()));
   }
+  for (int64_t time = 1; time < last_back && !units.empty(); ++time)
+    trace.push_back(units.size() - 1);
   for (size_t end = units.size(); end > 0;) {
     const size_t block = block_of[end - 1];
     size_t begin = end - 1;

@@ -23,10 +23,11 @@ namespace plimsoll::parallel {
 // A unit for each node that reads a weight by itself, in the graph's order.
 std::vector<Unit> readers_of_weights(const Graph& graph);
 
-// Units, by their place, in the order in which a step comes to them: forward, then back; `again`:
-// each of the blocks, nodes in a row, goes forward once more before it goes back.
+// Units, by their place, in the order in which a step comes to them: forward, then back,
+// `last_back` times through the last one; `again`: each of the blocks, nodes in a row, goes forward
+// once more before it goes back.
 std::vector<size_t> trace_of(const std::vector<Unit>& units, const std::vector<Unit>& blocks,
-                             bool again);
+                             bool again, int64_t last_back = 1);
 
 class ZeroWeights : public UnitObserver {
  public:

@@ -49,8 +49,8 @@ class Forward {
   }
 
   eager::Value& operator[](TensorId id) { return values_[id]; }
-  // The graph's tensors as they are stored: of a sharded weight in few bits the parameter that it is
-  // packed in.
+  // The graph's tensors as they are stored: of a sharded weight in few bits the parameter that it
+  // is packed in.
   std::vector<eager::Value> stored() const;
   const Graph& graph() const { return graph_; }
   size_t size() const { return values_.size(); }

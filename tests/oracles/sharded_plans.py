@@ -8,10 +8,11 @@
     python sharded_plans.py lora-tp ../golden/sharded/lora-tp.json
     python sharded_plans.py qlora ../golden/sharded/qlora.json
     python sharded_plans.py offload ../golden/sharded/offload.json
+    python sharded_plans.py offload-fsdp1 ../golden/sharded/offload-fsdp1.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
 torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward. autocast: FSDP's
-mixed precision under autocast. offload: CPUOffloadPolicy, by which weights, gradients and states are the host's. lora: peft's adapters beside frozen
+mixed precision under autocast. offload: CPUOffloadPolicy, by which weights, gradients and states are the host's; offload-fsdp1: FSDP1's CPUOffload. lora: peft's adapters beside frozen
 weights of the same units. lora-tp: those of layers that ranks share. qlora: the same beside weights in four bits (packed_linear.py).
 """
 import pretended_gpu
@@ -27,9 +28,9 @@ from peft import LoraConfig, inject_adapter_in_model  # noqa: E402
 from packed_linear import PackedLinear  # noqa: E402
 from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, kind_of, main  # noqa: E402
 from torch import nn  # noqa: E402
-from torch._subclasses.fake_tensor import unset_fake_temporarily  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
-from torch.distributed.fsdp import (CPUOffloadPolicy, FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy,  # noqa: E402
+from torch.distributed.fsdp import (CPUOffload, CPUOffloadPolicy, FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy,  # noqa: E402
                                     fully_shard)
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy, _or_policy, lambda_auto_wrap_policy  # noqa: E402
 from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
@@ -200,6 +201,8 @@ class Quantized(Either):
         for ranks in (1, 4):
             yield {"version": 2, "ranks": ranks, "lora_rank": 8, "quantize": "nf4-double", "checkpoint": "blocks", "offload": "parameters",
                    "keeps_gathered": False, "precision": "bf16", "optimizer": "adam"}
+        yield {"version": 1, "ranks": 4, "lora_rank": 8, "quantize": "nf4-double", "checkpoint": "blocks", "offload": "parameters",
+               "keeps_gathered": False, "precision": "bf16", "optimizer": "adam"}
 
     @staticmethod
     def wrap(model, case):
@@ -217,16 +220,42 @@ class Quantized(Either):
                 return not list(module.children()) and getattr(module, "weight", None) is not None and module.weight.requires_grad
             blocks = ModuleWrapPolicy({type(model.h[0])})
             policy = functools.partial(_or_policy, policies=[functools.partial(lambda_auto_wrap_policy, lambda_fn=is_adapter), blocks])
-            return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=policy, use_orig_params=True)
+            return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=policy, use_orig_params=True,
+                                            cpu_offload=CPUOffload(offload_params=True) if "offload" in case else None)
         offload = {"offload_policy": CPUOffloadPolicy()} if "offload" in case else {}
         for block in model.h:
             fully_shard(block, mesh=mesh, **offload)
         return fully_shard(model, mesh=mesh, **offload)
 
 
+def follow_devices():
+    """FSDP1 gives an array another device's data: a fake tensor's device is then that one's."""
+    data = torch.Tensor.data
+
+    def put(tensor, given):
+        data.__set__(tensor, given)
+        if isinstance(given, FakeTensor):
+            tensor.fake_device = given.fake_device
+    FakeTensor.data = property(data.__get__, put)
+
+
+class FlatOffloaded(Sharding):
+    """CPUOffload: FSDP1's arrays, gradients and states in the host's memory."""
+
+    @staticmethod
+    def cases(name):
+        for precision in ("fp32", "bf16", "mixed-bf16"):
+            yield {"version": 1, "ranks": 4, "offload": "parameters", "keeps_gathered": False, "precision": precision, "optimizer": "adam"}
+
+    def shard(self, model, mesh, case):
+        kind = kind_of(case)
+        policy = MixedPrecision(param_dtype=kind, reduce_dtype=torch.float32, buffer_dtype=kind) if kind else None
+        return FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=ModuleWrapPolicy({type(model.h[0])}), mixed_precision=policy,
+                                        use_orig_params=True, cpu_offload=CPUOffload(offload_params=True))
+
+
 class Offloaded(Sharding):
-    """Weights, gradients and states in the host's memory, which a trace of the card does not see. FSDP1 gives an array another device's
-    data, which fake tensors do not follow: it is not among them."""
+    """Weights, gradients and states in the host's memory, which a trace of the card does not see."""
 
     @staticmethod
     def cases(name):
@@ -251,4 +280,5 @@ if __name__ == "__main__":
     torch.Tensor.data_ptr = lambda tensor: tensor.untyped_storage()._cdata   # FSDP1 asks whether an array is another's (_catch_all_reshard)
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded})
+    follow_devices()
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded, "offload-fsdp1": FlatOffloaded})

@@ -121,6 +121,23 @@ TEST_CASE("fsdp_qlora leaves what is not quantized in 16 bits") {
   CHECK_FALSE(asked_by({{"trainer", "fsdp-qlora"}}).recipe.finetune.prepared);
 }
 
+TEST_CASE("what is sharded beside weights in four bits stays as it was loaded") {
+  const Finetune whole = asked_by({{"finetune", "qlora"}}).recipe.finetune;
+  CHECK(whole.prepared == Prepared::kAll);
+  CHECK(whole.adapters_wide);
+  for (const auto& [name, text] : {std::pair("fsdp", "4"), std::pair("zero", "3")}) {
+    const Finetune parts = asked_by({{"finetune", "qlora"}, {name, text}}).recipe.finetune;
+    CHECK(parts.prepared == Prepared::kNone);
+    CHECK_FALSE(parts.adapters_wide);
+  }
+  CHECK(asked_by({{"finetune", "qlora"}, {"zero", "2"}}).recipe.finetune.prepared ==
+        Prepared::kAll);
+  CHECK(asked_by({{"finetune", "qlora"}, {"fsdp", "4"}, {"quantize", "int8"}})
+            .recipe.finetune.prepared == Prepared::kAll);
+  CHECK(asked_by({{"finetune", "qlora"}, {"fsdp", "4"}, {"kbit-prepare", "on"}})
+            .recipe.finetune.prepared == Prepared::kAll);
+}
+
 TEST_CASE("a way of sharing a model is no trainer, and is said by its own setting") {
   const SettingRow& row = *find_setting("trainer");
   const auto help_for = [&](std::string_view word) {

@@ -127,7 +127,8 @@ TEST_CASE("flat sharded: offloaded parts come for each gathering, summed ones go
   recipe.parallel.offload = {.states = true, .parameters = true};
   const test::ParallelStep s(recipe);
   CHECK(s.timeline.persistent_bytes == 0);
-  CHECK(s.count(CollectiveKind::kFromHost) == s.count(CollectiveKind::kAllGather));
+  // That of what is around the units comes once more behind the forward pass, though it is whole.
+  CHECK(s.count(CollectiveKind::kFromHost) == s.count(CollectiveKind::kAllGather) + 1);
   CHECK(s.count(CollectiveKind::kToHost) == s.count(CollectiveKind::kReduceScatter));
   // Summed parts are on the card until the backward pass is over.
   const auto is_part = [](const Buffer& b) {

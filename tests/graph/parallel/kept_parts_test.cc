@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "graph/exporter/weight_roles.h"
 #include "graph/ir/text.h"
 
@@ -51,6 +53,18 @@ TEST_CASE("kept parts: ZeRO joins all weights, in stage 3 each by itself") {
   CHECK(parts_on(0, ShardedBy::kZero, Sharded::kStates) == Counts{32, 0, 0});
   CHECK(parts_on(3, ShardedBy::kZero, Sharded::kGradients) == Counts{0, 4, 24});
   CHECK(parts_on(3, ShardedBy::kZero) == Counts{15, 10, 6});
+}
+
+TEST_CASE("kept parts: elements of four bits are a parameter of their layer's type") {
+  auto graph = parse_text(kTwoAndHead);
+  REQUIRE(graph);
+  Tensor& weight = *std::ranges::find(graph->tensors, "a", &Tensor::name);
+  weight.dtype = DType::kBFloat16;
+  CHECK(!parallel::packed_shape(weight, *weight.shape));
+  weight.quantized = find_quantization("nf4-double");
+  CHECK(*parallel::packed_shape(weight, *weight.shape) == Shape{15, 1});  // 60 of 4 bits
+  weight.quantized = find_quantization("int8");
+  CHECK(!parallel::packed_shape(weight, *weight.shape));
 }
 
 TEST_CASE("kept parts: each weight of an array begins at a multiple") {

@@ -70,6 +70,38 @@ TEST_CASE("tensor split: outputs of the first layers, inputs of the last, words"
   CHECK((*parts.tensors[named_tensor(graph, "y")].shape)[2] == Dim(20));
 }
 
+// Its layers "up" and "down", adapted: rank two.
+constexpr std::string_view kAdapted =
+    "opset 17\ninput x: f32[6,32]\nparam up: f32[64,32]\nparam down: f32[32,64]\n"
+    "param h.0.up.lora_A.weight: f32[2,32]\nparam h.0.up.lora_B.weight: f32[64,2]\n"
+    "param h.0.down.lora_A.weight: f32[2,64]\nparam h.0.down.lora_B.weight: f32[32,2]\n"
+    "u = plimsoll:Linear(x, up) module=\"h.0.up\"\n"
+    "a = plimsoll:Linear(x, h.0.up.lora_A.weight) module=\"h.0.up\"\n"
+    "b = plimsoll:Linear(a, h.0.up.lora_B.weight) module=\"h.0.up\"\n"
+    "s = Add(u, b) module=\"h.0.up\"\ng = Relu(s) module=\"h.0.act\"\n"
+    "d = plimsoll:Linear(g, down) module=\"h.0.down\"\n"
+    "a2 = plimsoll:Linear(g, h.0.down.lora_A.weight) module=\"h.0.down\"\n"
+    "b2 = plimsoll:Linear(a2, h.0.down.lora_B.weight) module=\"h.0.down\"\n"
+    "y = Add(d, b2) module=\"h.0.down\"\noutput y\n";
+
+TEST_CASE("tensor split: of an adapter the matrix that ends in its layer's part is split") {
+  const Graph graph = small_decoder(kAdapted);
+  const auto split = parallel::split_tensors(graph, 2, false);
+  const auto dimension = [&](std::string_view name) {
+    const auto at = split.weights.find(named_tensor(graph, name));
+    return at == split.weights.end() ? -1 : static_cast<int>(at->second.dimension);
+  };
+  CHECK(split.blocks == 1);
+  CHECK(dimension("up") == 0);
+  CHECK(dimension("h.0.up.lora_A.weight") == -1);
+  CHECK(dimension("h.0.up.lora_B.weight") == 0);
+  CHECK(dimension("down") == 1);
+  CHECK(dimension("h.0.down.lora_A.weight") == 1);
+  CHECK(dimension("h.0.down.lora_B.weight") == -1);
+  CHECK(split.ends.size() == 2);  // down, and the few columns of its adapter
+  CHECK(!split.values.contains(named_tensor(graph, "y")));
+}
+
 TEST_CASE("tensor split: heads that ranks do not divide stay whole, other layers do not") {
   const Graph graph = small_decoder();
   const auto split = parallel::split_tensors(graph, 8, false);

@@ -102,6 +102,8 @@ TEST_CASE("zero weights: a step comes to blocks that run again twice on its way 
   blocks.pop_back();
   CHECK(parallel::trace_of(units, blocks, true) ==
         std::vector<size_t>{0, 1, 2, 3, 3, 2, 0, 1, 1, 0});
+  CHECK(parallel::trace_of(units, blocks, false, 3) ==
+        std::vector<size_t>{0, 1, 2, 3, 3, 3, 3, 2, 1, 0});
 }
 
 TEST_CASE("zero weights: offloaded weights are copied for each gathering") {
