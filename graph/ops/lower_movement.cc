@@ -164,6 +164,8 @@ Values masked_add(Lowering& l) { return {eager::masked_add(l.m, l.in(0), l.in(1)
 
 Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l.in(1))}; }
 
+Values copied_columns(Lowering& l) { return {eager::copied_columns(l.m, l.in(0), l.out_shape(0))}; }
+
 Values top_k(Lowering& l) {
   const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));
   const Shape& out = l.out_shape(0);
