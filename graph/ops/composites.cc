@@ -152,7 +152,7 @@ Result<void> im2col(InferContext& c) {
   return {};
 }
 
-// What it reads, in some of that many columns.
+// What it reads, side by side, in some of that many columns.
 Result<void> copied_columns(InferContext& c) {
   if (auto checked = require_rank(c, 0, 1); !checked) return checked;
   Shape out = c.shape(0);
@@ -224,6 +224,7 @@ constexpr OpRow kCompositeRows[] = {
      .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
     {.name = "CopiedColumns",
      .domain = "plimsoll",
+     .inputs = kEveryInput,
      .attributes = "columns",
      .shape = copied_columns,
      .lower = lower::copied_columns,

@@ -237,26 +237,14 @@ class FinetunePass {
   // The second products of parts of a layer, each in its columns.
   TensorId parts_of(NodeId before, NodeId id, TensorId x, const std::vector<Dim>& parts) {
     std::vector<TensorId> made_of;
-    Dim columns = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
       const TensorId a = product(before, id, x, fmt::format("lora_A.{}", i), Dim(finetune_.rank));
       made_of.push_back(product(before, id, a, fmt::format("lora_B.{}", i), parts[i]));
-      columns += parts[i];
     }
     const Shape whole = *r_.tensor(r_.node(id).outputs[0]).shape;
     const DType type = r_.tensor(made_of[0]).dtype;
-    Shape shape = whole;
-    shape.back() = columns;
-    TensorId joined = made_of[0];
-    if (made_of.size() > 1) {
-      Node concat = made("", "Concat", id, made_of);
-      concat.attributes.set("axis", static_cast<int64_t>(shape.size()) - 1);
-      joined = insert(before, std::move(concat), type, shape);
-    }
-    const auto all = whole.back().constant();
-    if (columns == whole.back() || !all) return joined;
-    Node copied = made("plimsoll", "CopiedColumns", id, {joined});
-    copied.attributes.set("columns", *all);
+    Node copied = made("plimsoll", "CopiedColumns", id, std::move(made_of));
+    copied.attributes.set("columns", whole.back().constant().value_or(0));
     return insert(before, std::move(copied), type, whole);
   }
 

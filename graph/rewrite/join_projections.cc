@@ -55,31 +55,32 @@ TensorId frozen_parameter(Rewrite& r, std::string name, DType type, Shape shape)
 // The weight of the layer that the three become.
 TensorId join(Rewrite& r, const std::vector<NodeId>& three) {
   const NodeId first = *std::ranges::min_element(three);
-  const Node& node = r.node(three[0]);
-  const Tensor& weight = r.tensor(node.inputs[1]);
-  const DType type = weight.dtype;
-  const Dim width = (*weight.shape)[1];
-  Shape shape = *r.tensor(node.outputs[0]).shape;
-  shape.back() = columns(r, three[0]) + columns(r, three[1]) + columns(r, three[2]);
-  const bool bias = std::ranges::any_of(three, [&](NodeId id) { return has_bias(r.node(id)); });
-  const std::string module = fmt::format(
-      "{}qkv_proj", node.module.substr(0, node.module.size() - last_part(node.module).size()));
-  const DType made = r.tensor(node.outputs[0]).dtype;
+  const Tensor weight = r.tensor(r.node(three[0]).inputs[1]);
   std::vector<TensorId> outputs;
-  for (const NodeId id : three) outputs.push_back(r.node(id).outputs[0]);
-  std::vector<TensorId> inputs = {
-      node.inputs[0],
-      frozen_parameter(r, fmt::format("{}.weight", module), type, {shape.back(), width})};
-  if (bias)
-    inputs.push_back(frozen_parameter(r, fmt::format("{}.bias", module), type, {shape.back()}));
-  const TensorId own = inputs[1];
-  Node layer = r.beside(three[0], "plimsoll", "Linear", std::move(inputs));
-  layer.module = module;
-  const TensorId whole = r.insert_before(first, std::move(layer), made, shape);
-  Node split = r.beside(three[0], "", "Split", {whole});
-  split.module = module;
-  split.attributes.set("axis", static_cast<int64_t>(shape.size()) - 1);
-  const NodeId at = r.producer(r.insert_before(first, std::move(split), made, shape));
+  Dim all = 0;
+  for (const NodeId id : three) {
+    outputs.push_back(r.node(id).outputs[0]);
+    all += columns(r, id);
+  }
+  const NodeId layer = r.copy_before(first, three[0]);
+  const std::string& path = r.node(three[0]).module;
+  const std::string module =
+      fmt::format("{}qkv_proj", path.substr(0, path.size() - last_part(path).size()));
+  r.graph().nodes[layer].module = module;
+  const TensorId own = frozen_parameter(r, fmt::format("{}.weight", module), weight.dtype,
+                                        {all, (*weight.shape)[1]});
+  r.read_at(layer, 1, own);
+  if (has_bias(r.node(layer)))
+    r.read_at(layer, 2, frozen_parameter(r, fmt::format("{}.bias", module), weight.dtype, {all}));
+  const TensorId whole = r.node(layer).outputs[0];
+  Tensor& made = r.graph().tensors[whole];
+  made.shape->back() = all;
+  Node split;
+  split.op = "Split";
+  split.name = split.module = module;
+  split.inputs = {whole};
+  split.attributes.set("axis", static_cast<int64_t>(made.shape->size()) - 1);
+  const NodeId at = r.producer(r.insert_before(first, std::move(split), made.dtype, *made.shape));
   for (size_t i = 0; i < outputs.size(); ++i) r.move_output(outputs[i], at, i);
   return own;
 }

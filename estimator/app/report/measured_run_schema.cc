@@ -64,8 +64,8 @@ std::string_view meaning_of(std::string_view key) {
        "begins with out_of_memory is a "
        "fact, that the run did not fit. Others change nothing."},
       {"batch",
-       "Samples of all GPUs in one update. With micro_batch and without accumulation it says how "
-       "many passes an update has."},
+       "Samples of all GPUs in one update. Together with micro_batch, and without accumulation, it "
+       "sets how many passes an update has."},
       {"batch_per_gpu", "Samples of a GPU in one update."},
       {"micro_batch", "Samples of a GPU in one forward and backward pass."},
       {"n_gpus", "GPUs of the run."},

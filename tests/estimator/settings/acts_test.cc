@@ -87,8 +87,8 @@ bool is_told(const Estimate& e, const SettingRow& row) {
 // What is no question of these models: names of their parts, the machine that asks, what an answer
 // is compared with; and of one value what the others already say.
 bool is_tried(const SettingRow& row) {
-  // A factor that only users of peft would miss, what takes two settings beside it, and what only
-  // models of families have, move none.
+  // A factor that only users of peft would miss, what takes two more settings, and what only models
+  // of families have, move none.
   constexpr std::string_view kOthers[] = {
       "gpu",          "batch",     "framework",     "image",      "hwdb",
       "machine",      "strict",    "no-recover",    "lora-alpha", "lora-upcast",
