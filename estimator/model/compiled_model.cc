@@ -378,7 +378,8 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   }
   const auto adapted = TRY(adapt(graph, compiled.recipe, model.lora, plan.networks.front().losses));
   append(compiled.basis, adapted);
-  compiled.recipe.parallel.adapters_apart = compiled.recipe.finetune.kind != FinetuneKind::kFull;
+  if (compiled.recipe.finetune.kind == FinetuneKind::kFull)
+    compiled.recipe.parallel.adapters_apart = false;
   if (compiled.recipe.finetune != Finetune{})
     plan = plan_for(graph, std::move(plan.networks.front().losses));
   if (compiled.recipe.compiled) turn_layout(compiled);

@@ -140,6 +140,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   ParallelPlan plan;
   plan.mesh.rank = request.rank;
   plan.exchanges_last = request.no_sync;
+  plan.adapters_apart = request.fsdp && !request.adapters_in_blocks;
   plan.schedule = request.schedule.value_or(plan.schedule);
   plan.balance = request.balance.value_or(plan.balance);
   if (plan.schedule == Schedule::kInterleaved)

@@ -28,8 +28,9 @@ struct ParallelRequest {
   std::optional<ReduceType> reduce_type;          // of gradients that are sent
   // Of stage 3 of ZeRO, in elements: ZeroFetch.
   std::optional<int64_t> zero_prefetch, zero_live, zero_persistent;
-  Offload offload;       // what the host's memory has
-  bool no_sync = false;  // gradients are exchanged in a step's last pass alone
+  Offload offload;                  // what the host's memory has
+  bool no_sync = false;             // gradients are exchanged in a step's last pass alone
+  bool adapters_in_blocks = false;  // FSDP1: no policy wraps them for themselves
   int64_t rank = 0;
   bool operator==(const ParallelRequest&) const = default;
 

@@ -1,6 +1,7 @@
 // Fine-tuning, in the words of Hugging Face's peft.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "estimator/model/compiled_model.h"
@@ -19,7 +20,11 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kKinds = {"full", "lora", "qlora"};
 constexpr std::array<std::string_view, 3> kPrepared = {"off", "on", "norms"};
+constexpr std::array<std::string_view, 2> kQuantizers = {"transformers", "fabric"};
+constexpr std::array<std::string_view, 2> kForms = {"peft", "litgpt"};
 constexpr std::string_view kNoAdapters = "without {} there are no adapters";
+constexpr std::string_view kNothingQuantized =
+    "no weight is quantized, or nothing is trained; {} quantizes";
 constexpr std::string_view kFrozen = "inference trains nothing";
 
 bool adapts(const SettingScope& s) {
@@ -31,6 +36,15 @@ bool quantizes(const SettingScope& s) {
 }
 bool adapts_halves(const SettingScope& s) {
   return adapts(s) && bits(s.model.recipe.precision->storage) == 16;
+}
+bool flattens_adapters(const SettingScope& s) {
+  return adapts(s) && plimsoll::shards(s) && s.request.parallel.fsdp &&
+         s.request.parallel.fsdp_version == 1;
+}
+bool joins_projections(const SettingScope& s) {
+  return adapts(s) && std::ranges::any_of(s.model.graph.tensors, [](const Tensor& t) {
+           return t.name.ends_with("qkv_proj.weight") || t.name.ends_with("query_key_value.weight");
+         });
 }
 bool is_prepared(const SettingScope& s) {
   return trains(s) && s.request.recipe.finetune.kind == FinetuneKind::kQlora &&
@@ -129,6 +143,27 @@ std::span<const SettingRow> finetune_settings() {
        .axis = SweepAxis::kKernels,
        .acts = {adapts_halves, "only adapters of a 16-bit model may be in 16 bits, with {}",
                 "finetune=lora"}},
+      {.name = "lora-form",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "whose adapters: peft's, or litgpt's, whose query, key and value projections are "
+               "one layer",
+       .default_text = "peft",
+       .value = word_value<kForms, 0, &Request::recipe, &Recipe::finetune, &Finetune::form>("NAME"),
+       .record = {.name = "lora_form"},
+       .axis = SweepAxis::kKernels,
+       .acts = {joins_projections,
+                "only adapters of query, key and value projections differ, with {}",
+                "finetune=lora"}},
+      {.name = "lora-in-blocks",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "with --fsdp-version 1: adapters are sharded with the other weights of their block, "
+               "not for themselves",
+       .value = on_off_switch<&Request::parallel, &ParallelRequest::adapters_in_blocks>(),
+       .record = {.name = "lora_in_blocks"},
+       .acts = {flattens_adapters, "only FSDP 1 has arrays of several weights; {} has them",
+                "fsdp-version=1"}},
       {.name = "lora-dropout",
        .group = kTrainingGroup,
        .shown = kDetail,
@@ -153,6 +188,18 @@ std::span<const SettingRow> finetune_settings() {
        .value = quantize(),
        .record = {.name = "quantize"},
        .axis = SweepAxis::kKernels},
+      {.name = "quantizer",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "whose code quantizes: transformers, all linear layers but the head; fabric "
+               "(Lightning's), the head too, from fp16",
+       .default_text = "transformers",
+       .value =
+           word_value<kQuantizers, 0, &Request::recipe, &Recipe::finetune, &Finetune::quantizer>(
+               "NAME"),
+       .record = {.name = "quantizer"},
+       .axis = SweepAxis::kKernels,
+       .acts = {quantizes, kNothingQuantized, "finetune=qlora"}},
       {.name = "bitsandbytes",
        .group = kTrainingGroup,
        .shown = kDetail,
@@ -161,8 +208,7 @@ std::span<const SettingRow> finetune_settings() {
        .value = bitsandbytes(),
        .record = {.name = "bitsandbytes"},
        .axis = SweepAxis::kKernels,
-       .acts = {quantizes, "no weight is quantized, or nothing is trained; {} quantizes",
-                "finetune=qlora"}},
+       .acts = {quantizes, kNothingQuantized, "finetune=qlora"}},
       {.name = "kbit-prepare",
        .group = kTrainingGroup,
        .shown = kDetail,

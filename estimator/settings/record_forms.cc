@@ -49,6 +49,7 @@ std::optional<std::string> written_optimizer(const std::string& written) {
 std::optional<std::string> written_checkpoint(const std::string& written) {
   if (written == "every second layer") return "blocks/2";
   if (written == "per-op selective") return "operators";  // torchtitan's word
+  if (written == "selective") return std::nullopt;        // of several programs, which differ
   return written == "full" || written.starts_with("full (") ? "blocks" : written;
 }
 

@@ -46,6 +46,10 @@ constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"lora-upcast", "off"},
                                       {"kbit-prepare", "off"},
                                       {"bitsandbytes", "0.42"},
+                                      {"quantizer", "fabric"},
+                                      {"lora-form", "litgpt"},
+                                      {"no-sync", "on"},
+                                      {"lora-in-blocks", "on"},
                                       {"loss-form", "chunked"}};
 
 // Its metrics are LanguageCrossEntropy and LanguagePerplexity, of each micro-batch.
@@ -152,8 +156,12 @@ const TrainerRow* trainer_of(std::string_view framework) {
   constexpr std::string_view kBetween = " / ";
   const size_t at = framework.find(kBetween);
   if (at == framework.npos) return nullptr;
-  const auto* row =
-      std::ranges::find(kTrainers, framework.substr(at + kBetween.size()), &TrainerRow::program);
+  const std::string_view named = framework.substr(at + kBetween.size());
+  const auto* row = std::ranges::find_if(kTrainers, [&](const TrainerRow& one) {
+    if (!named.starts_with(one.program)) return false;
+    const std::string_view rest = named.substr(one.program.size());
+    return rest.empty() || rest.starts_with(" + ") || rest.starts_with(" (");
+  });
   return row == std::end(kTrainers) ? nullptr : row;
 }
 

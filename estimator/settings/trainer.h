@@ -25,7 +25,8 @@ const TrainerRow* find_trainer(std::string_view name);
 // What to say of a word that names no program of the table but a way of sharing a model, or a
 // program that leaves all to others; empty where nothing is known of it.
 std::string help_for_trainer(std::string_view name);
-// As records of measured runs name it after its framework: "pytorch / nanotron". Null likewise.
+// As records of measured runs name it after its framework, with what it ran with or which it was:
+// "pytorch / nanotron", "pytorch / torchtitan + torchao". Null likewise.
 const TrainerRow* trainer_of(std::string_view framework);
 
 }  // namespace plimsoll

@@ -1,5 +1,7 @@
 #include "graph/eager/float8.h"
 
+#include <vector>
+
 #include "graph/eager/gemm.h"
 #include "graph/eager/ops.h"
 
@@ -64,14 +66,15 @@ Value float8_linear(Machine& m, const Value& x, const Value& weight, const Value
   const Dim inner = x.sizes().back();
   const Value flat = view(m, x, {floor_div(x.count(), inner), inner});
   const DType narrow = *m.recipe().precision->products;
-  Value y;
-  {
-    scale_of(m, flat);
-    const Value left = to_float8(m, flat.detached(), narrow, Lies::kInRows);
-    scale_of(m, weight);
-    const Value turned = transpose(m, weight.detached(), 0, 1);
-    y = float8_product(m, left, to_float8(m, turned, narrow, Lies::kInColumns), x.dtype());
-  }
+  // Policies of checkpoints see torch.mm() of two subclasses of tensors (float8_ops.py).
+  Value y = m.kept_results(true, [&] {
+               scale_of(m, flat);
+               const Value left = to_float8(m, flat.detached(), narrow, Lies::kInRows);
+               scale_of(m, weight);
+               const Value turned = transpose(m, weight.detached(), 0, 1);
+               return std::vector<Value>{float8_product(
+                   m, left, to_float8(m, turned, narrow, Lies::kInColumns), x.dtype())};
+             }).front();
   const Value inputs[] = {flat, weight};
   m.record(y, inputs,
            {{flat, "a float8 product keeps its input in 16 bits"},

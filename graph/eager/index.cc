@@ -195,6 +195,20 @@ Value index_put(Machine& m, const Value& given, const Value& indices, const Valu
   return y;
 }
 
+// derivatives.yaml: the gradient of index_copy's source is expanded as the source, which it keeps.
+Value copied_columns(Machine& m, const Value& columns, const Shape& sizes) {
+  Value y = fill(m, columns.dtype(), sizes);
+  m.launch_rows(KernelClass::kScatter, "index_copy", 0, {&columns}, {&y});
+  const Value inputs[] = {columns};
+  m.record(y, inputs, {{columns, "index_copy keeps its source"}},
+           [](Machine& mm, const Gradients& g, const GradNode& n) {
+             Value picked = mm.allocate(g[0].dtype(), n.saved(0).sizes());
+             mm.launch_rows(KernelClass::kGather, "index_select", 0, {&picked}, {&picked});
+             return Gradients{picked};
+           });
+  return y;
+}
+
 // derivatives.yaml: slice_scatter is grad.slice_scatter(zeros), and a view of the gradient.
 Value slice_scatter(Machine& m, const Value& x, const Value& updates) {
   Value y = m.allocate(x.dtype(), x.sizes());

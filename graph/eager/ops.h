@@ -187,6 +187,8 @@ Value index_put(Machine& m, const Value& x, const Value& indices, const Value& u
                 bool cloned);
 // A copy of x with updates in a window.
 Value slice_scatter(Machine& m, const Value& x, const Value& updates);
+// zeros(sizes).index_copy_(-1, indices, columns).
+Value copied_columns(Machine& m, const Value& columns, const Shape& sizes);
 
 // --- attention.cc ---
 struct AttentionOptions {

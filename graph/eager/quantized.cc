@@ -8,11 +8,12 @@
 namespace plimsoll::eager {
 namespace {
 
-// The weight in a type that products take, for one of them.
+// The weight in a type that products take, for one of them; by way of the type that was quantized.
 Value widened(Machine& m, const Value& weight, DType type) {
-  Value wide = m.allocate(type, weight.sizes());
+  const bool halves = m.recipe().finetune.quantizer == Quantizer::kFabric;
+  Value wide = m.allocate(halves ? DType::kFloat16 : type, weight.sizes());
   m.launch_rows(KernelClass::kCopy, "dequantize", wide.count() * Dim(2), {&weight}, {&wide});
-  return wide;
+  return cast(m, wide, type);
 }
 
 class WithoutGradients {

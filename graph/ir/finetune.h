@@ -35,6 +35,16 @@ enum class FinetuneKind : uint8_t { kFull, kLora, kQlora };
 // (peft_module_casting_to_bf16() in trainer/utils.py of TRL 0.13, until 0.26).
 enum class Prepared : uint8_t { kNone, kAll, kNorms };
 
+// Whose code quantizes. transformers leaves the head as it is. Lightning Fabric replaces each
+// linear layer, and quantizes halves of it: bitsandbytes widens to those, and the layer casts them
+// (lightning/fabric/plugins/precision/bitsandbytes.py, _Linear4bit.quantize(); bitsandbytes 0.42,
+// autograd/_functions.py, MatMul4Bit).
+enum class Quantizer : uint8_t { kTransformers, kFabric };
+
+// Whose adapters. litgpt's query, key and value projections are one layer with one adapter, whose
+// output is copied to its place among zeros (litgpt/lora.py, LoRAQKVLinear).
+enum class AdapterForm : uint8_t { kPeft, kLitgpt };
+
 struct Finetune {
   FinetuneKind kind = FinetuneKind::kFull;
   int64_t rank = 8, alpha = 8;  // peft's LoraConfig
@@ -42,13 +52,16 @@ struct Finetune {
   // Names of modules as peft has them, by commas: the last part of a path. "all-linear": every
   // linear layer but the head. Empty: the family's.
   std::string targets{};
-  // Of the frozen weights of linear layers but the head; null: none, or QLoRA's nf4-double.
+  // Of the frozen weights of linear layers, of the head as `quantizer` has it; null: none, or
+  // QLoRA's nf4-double.
   const QuantizationRow* quantize = nullptr;
   Prepared prepared = Prepared::kAll;  // of QLoRA alone
   bool adapters_wide = true;  // in 32 bits (peft, autocast_adapter_dtype); else as their layer is
   // Products of quantized weights keep their input, which no gradient reads: MatMul4Bit of
   // bitsandbytes before 0.43.2 (autograd/_functions.py, ctx.tensors).
   bool keeps_inputs = false;
+  Quantizer quantizer = Quantizer::kTransformers;
+  AdapterForm form = AdapterForm::kPeft;
   bool operator==(const Finetune&) const = default;
 };
 

@@ -168,6 +168,15 @@ Result<void> im2col(InferContext& c) {
   return {};
 }
 
+// What it reads, side by side, in some of that many columns.
+Result<void> copied_columns(InferContext& c) {
+  if (auto checked = require_rank(c, 0, 1); !checked) return checked;
+  Shape out = c.shape(0);
+  out.back() = Dim(c.attributes().integer("columns", 0));
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
 constexpr OpRow kCompositeRows[] = {
     {.name = "AdaptedWeight",
      .weights = slots(0, 1, 2),
@@ -229,6 +238,13 @@ constexpr OpRow kCompositeRows[] = {
      .shape = like_first,
      .lower = lower::contiguous,
      .example = "f32[B,4] -> f32[B,4] | flop 0 | grads in0"},
+    {.name = "CopiedColumns",
+     .domain = "plimsoll",
+     .inputs = kEveryInput,
+     .attributes = "columns",
+     .shape = copied_columns,
+     .lower = lower::copied_columns,
+     .example = "f32[B,8] {columns=12} -> f32[B,12] | flop 0 | keeps in0 | grads in0"},
     {.name = "Detach",
      .traits = OpRow::kView | OpRow::kInOrder | OpRow::kSharesStorage,
      .domain = "plimsoll",

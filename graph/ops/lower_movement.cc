@@ -164,6 +164,15 @@ Values masked_add(Lowering& l) { return {eager::masked_add(l.m, l.in(0), l.in(1)
 
 Values slice_scatter(Lowering& l) { return {eager::slice_scatter(l.m, l.in(0), l.in(1))}; }
 
+// plimsoll:CopiedColumns: side by side, then among zeros where there are more columns.
+Values copied_columns(Lowering& l) {
+  const Value& first = l.in(0);
+  const size_t last = first.rank() - 1;
+  const Value x = l.inputs().size() == 1 ? first : eager::concat(l.m, l.inputs(), last);
+  if (l.m.decider().equal(x.sizes()[last], l.out_shape(0)[last])) return {x};
+  return {eager::copied_columns(l.m, x, l.out_shape(0))};
+}
+
 Values top_k(Lowering& l) {
   const Value indices = l.m.allocate(DType::kInt64, l.out_shape(1));
   const Shape& out = l.out_shape(0);

@@ -115,6 +115,7 @@ Values scatter(Lowering& l);
 Values assign(Lowering& l);
 Values index_put(Lowering& l);
 Values slice_scatter(Lowering& l);
+Values copied_columns(Lowering& l);
 Values masked_scatter(Lowering& l);
 Values masked_add(Lowering& l);
 Values top_k(Lowering& l);

@@ -15,6 +15,7 @@
 #include "graph/exporter/weight_roles.h"
 #include "graph/ir/module_path.h"
 #include "graph/rewrite/editor.h"
+#include "graph/rewrite/join_projections.h"
 #include "graph/rewrite/pattern.h"
 
 namespace plimsoll {
@@ -33,6 +34,7 @@ class FinetunePass {
         names_(names),
         row_(quantization_of(finetune)),
         compute_(compute),
+        packed_(finetune.form == AdapterForm::kLitgpt ? join_projections(r_) : PackedWeights{}),
         count_(r_.nodes()) {}
 
   Result<FinetuneReport> run() {
@@ -45,10 +47,14 @@ class FinetunePass {
     }
     for (NodeId id = 0; id < count_; ++id) {
       if (!is_linear(id)) continue;
-      if (row_ && !is_head(id)) quantize(id);
+      if (row_ && is_quantized(id)) quantize(id);
       if (finetune_.kind == FinetuneKind::kFull) continue;
       const std::string_view name = last_part(r_.node(id).module);
       if (is_stacked(name)) continue;
+      if (is_packed(id)) {
+        adapt_packed(id, unmet);
+        continue;
+      }
       const bool all = unmet.contains(kAllLinear) || met_.contains(kAllLinear);
       if (all && (names_.head || !is_head(id))) {
         meet(unmet, kAllLinear);
@@ -75,6 +81,23 @@ class FinetunePass {
     if (at == unmet.end()) return;
     met_.insert(*at);
     unmet.erase(at);
+  }
+
+  bool is_packed(NodeId id) const { return packed_.contains(r_.node(id).inputs[1]); }
+
+  // Those of its parts that are named.
+  void adapt_packed(NodeId id, std::set<std::string_view>& unmet) {
+    std::vector<Dim> parts;
+    const auto& sizes = packed_.at(r_.node(id).inputs[1]);
+    const bool all = unmet.contains(kAllLinear) || met_.contains(kAllLinear);
+    if (all) meet(unmet, kAllLinear);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const std::string_view name = kProjections[i];
+      if (!all && !unmet.contains(name) && !met_.contains(name)) continue;
+      meet(unmet, name);
+      parts.push_back(sizes[i]);
+    }
+    if (!parts.empty()) adapt(id, parts);
   }
 
   bool is_stacked(std::string_view layer) const {
@@ -166,6 +189,11 @@ class FinetunePass {
     return false;
   }
 
+  bool is_quantized(NodeId id) const {
+    const bool heads = finetune_.quantizer == Quantizer::kFabric;
+    return !is_head(id) || (heads && r_.readers(r_.node(id).inputs[1]).size() == 1);
+  }
+
   void quantize(NodeId id) {
     Tensor& weight = r_.graph().tensors[r_.node(id).inputs[1]];
     weight.quantized = row_;
@@ -206,7 +234,22 @@ class FinetunePass {
     return insert(before, made("plimsoll", "Linear", id, {x, weight}), type, shape);
   }
 
-  void adapt(NodeId id) {
+  // The second products of parts of a layer, each in its columns.
+  TensorId parts_of(NodeId before, NodeId id, TensorId x, const std::vector<Dim>& parts) {
+    std::vector<TensorId> made_of;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const TensorId a = product(before, id, x, fmt::format("lora_A.{}", i), Dim(finetune_.rank));
+      made_of.push_back(product(before, id, a, fmt::format("lora_B.{}", i), parts[i]));
+    }
+    const Shape whole = *r_.tensor(r_.node(id).outputs[0]).shape;
+    const DType type = r_.tensor(made_of[0]).dtype;
+    Node copied = made("plimsoll", "CopiedColumns", id, std::move(made_of));
+    copied.attributes.set("columns", whole.back().constant().value_or(0));
+    return insert(before, std::move(copied), type, whole);
+  }
+
+  // `parts`: of a layer that is several, those that have an adapter.
+  void adapt(NodeId id, const std::vector<Dim>& parts = {}) {
     const Node& node = r_.node(id);
     const TensorId x = node.inputs[0], y = node.outputs[0];
     const std::vector<NodeId> readers = r_.readers(y);
@@ -222,8 +265,12 @@ class FinetunePass {
       const Shape same = *r_.tensor(branch).shape;
       branch = insert(before, std::move(drop), adapters, same);
     }
-    branch = product(before, id, branch, "lora_A", Dim(finetune_.rank));
-    branch = product(before, id, branch, "lora_B", shape.back());
+    if (parts.empty()) {
+      branch = product(before, id, branch, "lora_A", Dim(finetune_.rank));
+      branch = product(before, id, branch, "lora_B", shape.back());
+    } else {
+      branch = parts_of(before, id, branch, parts);
+    }
     branch = insert(before, made("", "Mul", id, {branch, r_.add_number(1)}), adapters, shape);
     if (row_) branch = cast(before, id, branch, base_type);
     const DType type = row_ ? base_type : adapters;
@@ -290,6 +337,7 @@ class FinetunePass {
   const AdapterNames& names_;
   const QuantizationRow* row_;
   DType compute_;
+  PackedWeights packed_;
   size_t count_;
   std::set<std::string_view> met_;
   FinetuneReport done_;

@@ -30,12 +30,13 @@ std::string projection_of(const std::string& name) {
     std::string_view word, targets;
   };
   // Of GPT-NeoX it adapts parts of one layer; peft passes over names that a model has not.
-  constexpr std::array<Word, 6> kWords = {{{"query", "q_proj,query_key_value"},
-                                           {"key", "k_proj,query_key_value"},
-                                           {"value", "v_proj,query_key_value"},
-                                           {"projection", "o_proj,dense"},
-                                           {"mlp", "gate_proj,up_proj,down_proj"},
-                                           {"head", "lm_head"}}};
+  constexpr std::array<Word, 6> kWords = {
+      {{"query", "q_proj,query_key_value"},
+       {"key", "k_proj,query_key_value"},
+       {"value", "v_proj,query_key_value"},
+       {"projection", "o_proj,dense"},
+       {"mlp", "gate_proj,up_proj,down_proj,gate_up_proj,dense_h_to_4h,dense_4h_to_h,fc1,fc2"},
+       {"head", "lm_head"}}};
   const auto* const row = std::ranges::find(kWords, name, &Word::word);
   return row == kWords.end() ? name : std::string(row->targets);
 }

@@ -47,8 +47,9 @@ bool MeasuredRun::ended_out_of_memory() const {
 }
 
 bool MeasuredRun::doubtful() const {
-  for (const char* prefix : {"suspect_", "implausibly_", "two_files_disagree", "input_bound",
-                             "near_capacity", "sequence_length_varies", "do_not_use_for_fitting"}) {
+  for (const char* prefix :
+       {"suspect_", "implausibly_", "two_files_disagree", "input_bound", "near_capacity",
+        "sequence_length_varies", "do_not_use_for_fitting", "model_shape_only_as_size"}) {
     if (has_flag(prefix)) return true;
   }
   return false;

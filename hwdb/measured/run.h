@@ -73,11 +73,11 @@ struct MeasuredRun {
   std::optional<int64_t> accumulation;           // passes per update
   std::string finetune, lora_targets, quantize;  // as the settings of these names
   std::optional<int64_t> lora_rank, lora_alpha;
-  std::optional<bool> adapter_fp32;        // adapters are in 32 bits, whatever the model is in
-  std::string kbit_prepare, bitsandbytes;  // as the settings of these names
-  std::string loss_form, loss_shift;       // as the settings of these names
-  std::optional<bool> keep_outputs;        // as --keep-outputs
-  std::string checkpoint;                  // "none", "full": which feature maps are computed again
+  std::optional<bool> adapter_fp32;  // adapters are in 32 bits, whatever the model is in
+  std::string kbit_prepare, bitsandbytes, quantizer, lora_form;  // as the settings of these names
+  std::string loss_form, loss_shift;                             // as the settings of these names
+  std::optional<bool> keep_outputs;                              // as --keep-outputs
+  std::string checkpoint;  // "none", "full": which feature maps are computed again
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;
@@ -91,7 +91,7 @@ struct MeasuredRun {
   std::optional<int64_t> fsdp_version;
   std::string schedule;  // of a pipeline's micro-batches
   std::string offload;   // what the host's memory has: "parameters,optimizer"
-  std::optional<bool> sequence_parallel, no_sync;  // as the settings of these names
+  std::optional<bool> sequence_parallel, no_sync, lora_in_blocks;  // as the settings of these names
   std::string memory_option;   // a switch of the source's own program that saves memory
   std::string optimisation;    // "before", "after": a source's own program saved memory
   std::vector<int64_t> input;  // [C, H, W] or [features]

@@ -75,6 +75,12 @@ MeasuredSource read_source(JsonObject& object) {
                                     .means = form.required_string("means")});
     form.finish();
   }
+  for (const JsonValue& row : object.optional_list("checkpoints")) {
+    JsonObject word(row, object.file(), object.faults());
+    source.checkpoints.push_back(
+        {.checkpoint = word.required_string("checkpoint"), .means = word.required_string("means")});
+    word.finish();
+  }
   for (const JsonValue& row : object.optional_list("datasets")) {
     JsonObject dataset(row, object.file(), object.faults());
     source.datasets.push_back(
@@ -152,6 +158,8 @@ void MeasuredSource::complete(MeasuredRun& run) const {
     return q.quantize == run.quantize && (q.model.empty() || q.model == run.model);
   });
   if (form != quantizations.end()) run.quantize = form->means;
+  const auto word = std::ranges::find(checkpoints, run.checkpoint, &NamedCheckpoint::checkpoint);
+  if (word != checkpoints.end()) run.checkpoint = word->means;
   for (const NamedDataset& d : datasets) {
     if (d.dataset == run.dataset && !run.samples) run.samples = d.samples;
   }

@@ -10,13 +10,12 @@
 //
 // `defaults` has the keys of a record (measured/run.h). What a record itself says wins. `networks`
 // says which network a name means there, with any framework or one or one version of it; `repeats`
-// which keys say again what others do;
-// `precisions` which precision the word of a trainer means; `quantizations` which form a source's
-// word for one does; `datasets`
-// how many samples a data set has that the program holds in the host's memory; `cases` what holds
-// for some of the records only: those of a framework, model, device, mode, dtype or optimisation,
-// on several machines or on one, or with one of `words` under `key`, which the case says in other
-// keys then.
+// which keys say again what others do; `precisions` which precision the word of a trainer means;
+// `quantizations` which form a source's word for one does; `checkpoints` what a word for what is
+// computed again does; `datasets` how many samples a data set has that the program holds in the
+// host's memory; `cases` what holds for some of the records only: those of a framework, model,
+// device, mode, dtype or optimisation, on several machines or on one, or with one of `words` under
+// `key`, which the case says in other keys then.
 #pragma once
 
 #include <optional>
@@ -50,6 +49,11 @@ struct NamedQuantization {
   std::string means;
 };
 
+// What is computed again, where a word of the source stands for a program's own choice.
+struct NamedCheckpoint {
+  std::string checkpoint, means;
+};
+
 struct NamedDataset {
   std::string dataset;
   int64_t samples = 0;
@@ -75,6 +79,7 @@ struct MeasuredSource {
   std::vector<NamedNetwork> networks;
   std::vector<NamedPrecision> precisions;
   std::vector<NamedQuantization> quantizations;
+  std::vector<NamedCheckpoint> checkpoints;
   std::vector<std::string> repeats;  // keys that say in words what others of a record say
   std::vector<NamedDataset> datasets;
   std::vector<MeasuredCase> cases;  // the first that holds and says a thing wins

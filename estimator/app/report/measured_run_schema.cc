@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
+#include <string>
 #include <variant>
 
+#include "estimator/settings/setting_row.h"
 #include "graph/json/writer.h"
 #include "hwdb/measured/ignored_keys.h"
 #include "hwdb/measured/keys.h"
@@ -47,6 +50,42 @@ struct MemberSchema {
   }
 };
 
+// Of keys that are no settings; empty for those that their name explains.
+std::string_view meaning_of(std::string_view key) {
+  struct Meaning {
+    std::string_view key, text;
+  };
+  static constexpr Meaning kMeanings[] = {
+      {"flags",
+       "What the source warns of. A record is skipped, with the flag as the reason, where one "
+       "begins "
+       "with suspect_, implausibly_, two_files_disagree, input_bound, near_capacity, "
+       "sequence_length_varies, do_not_use_for_fitting or model_shape_only_as_size; one that "
+       "begins with out_of_memory is a "
+       "fact, that the run did not fit. Others change nothing."},
+      {"batch",
+       "Samples of all GPUs in one update. Together with micro_batch, and without accumulation, it "
+       "sets how many passes an update has."},
+      {"batch_per_gpu", "Samples of a GPU in one update."},
+      {"micro_batch", "Samples of a GPU in one forward and backward pass."},
+      {"n_gpus", "GPUs of the run."},
+      {"memory_counter", "Which counter peak_memory_* was read from, in words."},
+      {"out_of_memory", "A fact: the run did not fit."},
+      {"ran", "A fact: the run ended."},
+      {"seq_is_maximum", "Most sequences are shorter than seq: a time is not compared."},
+      {"time_is_derived", "total_ms was computed from a rate."}};
+  const auto* const row = std::ranges::find(kMeanings, key, &Meaning::key);
+  return row == std::end(kMeanings) ? std::string_view() : row->text;
+}
+
+std::string described(std::string_view key) {
+  if (const std::string_view text = meaning_of(key); !text.empty()) return std::string(text);
+  for (const SettingRow& row : settings()) {
+    if (row.record.name == key) return fmt::format("As the setting {}: {}", row.name, row.help);
+  }
+  return {};
+}
+
 // Keys that sources write in more than one type.
 void write_loose_keys(JsonWriter& out) {
   struct Row {
@@ -80,6 +119,8 @@ void write_record(JsonWriter& out) {
   for (const MeasuredKey& key : measured_keys()) {
     out.key(key.name).begin_object();
     std::visit(MemberSchema{out}, key.member);
+    if (const std::string text = described(key.name); !text.empty())
+      out.key("description").string(text);
     out.end_object();
   }
   write_loose_keys(out);

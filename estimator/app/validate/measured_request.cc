@@ -79,6 +79,16 @@ tl::expected<void, std::string> set_sharing(const MeasuredRun& run, Request& q) 
   return {};
 }
 
+// A whole batch beside one of a pass says how many passes there are.
+tl::expected<void, std::string> set_passes(const MeasuredRun& run, Request& q) {
+  if (run.accumulation || !run.batch || run.micro_batch.value_or(0) < 1) return {};
+  const auto plan = plan_on(q.parallel, q.gpu_count);
+  if (!plan) return Reason(plan.error().front().message);
+  const int64_t passes = *run.batch / plan->mesh.replicas() / *run.micro_batch;
+  q.recipe.accumulate = std::max<int64_t>(1, passes);
+  return {};
+}
+
 // Of a GPU in one pass. Ranks that share each sample's work have the same ones.
 tl::expected<void, std::string> set_batch(const MeasuredRun& run, Request& q) {
   const int64_t passes = std::max<int64_t>(1, run.accumulation.value_or(1));
@@ -144,6 +154,7 @@ tl::expected<Request, std::string> request_of(const MeasuredRun& run, const Requ
   q.gpu_count = std::max<int64_t>(1, run.n_gpus.value_or(1));
   if (auto read = read_settings(run, q); !read) return Reason(read.error());
   if (auto shared = set_sharing(run, q); !shared) return Reason(shared.error());
+  if (auto passes = set_passes(run, q); !passes) return Reason(passes.error());
   if (auto batch = set_batch(run, q); !batch) return Reason(batch.error());
   if (recompute) q.recipe.checkpoint = "mirror";
   if (auto framework = set_framework(run, q); !framework) return Reason(framework.error());

@@ -87,10 +87,12 @@ bool is_told(const Estimate& e, const SettingRow& row) {
 // What is no question of these models: names of their parts, the machine that asks, what an answer
 // is compared with; and of one value what the others already say.
 bool is_tried(const SettingRow& row) {
-  // A factor that only users of peft would miss, and what takes two settings beside it, move none.
-  constexpr std::string_view kOthers[] = {"gpu",        "batch",       "framework",   "image",
-                                          "hwdb",       "machine",     "strict",      "no-recover",
-                                          "lora-alpha", "lora-upcast", "kbit-prepare"};
+  // A factor that only users of peft would miss, what takes two more settings, and what only models
+  // of families have, move none.
+  constexpr std::string_view kOthers[] = {
+      "gpu",          "batch",     "framework",     "image",      "hwdb",
+      "machine",      "strict",    "no-recover",    "lora-alpha", "lora-upcast",
+      "kbit-prepare", "lora-form", "lora-in-blocks"};
   return row.value.form != SettingValue::Form::kEntries &&
          std::ranges::find(kOthers, row.name) == std::end(kOthers);
 }

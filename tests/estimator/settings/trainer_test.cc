@@ -42,6 +42,11 @@ TEST_CASE("a trainer is named after the framework in records") {
   CHECK(trainer_of("pytorch / nanotron")->name == "nanotron");
   REQUIRE(trainer_of("pytorch / Megatron-LM"));
   CHECK(trainer_of("pytorch / Megatron-LM")->name == "megatron");
+  REQUIRE(trainer_of("pytorch / torchtitan + torchao"));
+  CHECK(trainer_of("pytorch / torchtitan + torchao")->name == "torchtitan");
+  REQUIRE(trainer_of("pytorch / torchtitan (04/2024)"));
+  CHECK(trainer_of("pytorch / FSDP1 + bitsandbytes (or HQQ)")->name == "fsdp-qlora");
+  CHECK(trainer_of("pytorch / torchtitans") == nullptr);
   CHECK(trainer_of("pytorch / nobody") == nullptr);
   CHECK(trainer_of("pytorch") == nullptr);
 }

@@ -99,6 +99,20 @@ TEST_CASE("measured source: a word under a key stands for other keys; other word
   CHECK(other.dtype == "bf16");
 }
 
+TEST_CASE("measured source: a word for what is computed again is that of its program") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "defaults": {},
+         "checkpoints": [{"checkpoint": "selective", "means": "per-op selective"}])");
+  const auto completed = [&](const char* word) {
+    MeasuredRun run;
+    run.checkpoint = word;
+    source.complete(run);
+    return run.checkpoint;
+  };
+  CHECK(completed("selective") == "per-op selective");
+  CHECK(completed("full") == "full");
+}
+
 TEST_CASE("measured source: a network may be that of one version of its framework") {
   const MeasuredSource source = only(
       R"("source": "a/b", "says": "words", "networks": [

@@ -265,6 +265,17 @@ TEST_CASE("a plan's schema takes the plans that the reader takes") {
   CHECK(schema_fault(schema, json::parse(R"({"parameters": {"batch": {"valus": [1]}}})")) != "");
 }
 
+TEST_CASE("the schema of measured runs says what warnings of sources and settings mean") {
+  const json keys = json::parse(schema_text("measured-run"))["definitions"]["record"]["properties"];
+  const auto description = [&](const char* key) {
+    return keys.at(key).at("description").get<std::string>();
+  };
+  for (const char* flag : {"suspect_", "near_capacity", "do_not_use_for_fitting"})
+    CHECK(description("flags").find(flag) != std::string::npos);
+  CHECK(description("no_sync").starts_with("As the setting no-sync: "));
+  CHECK(description("lora_form").starts_with("As the setting lora-form: "));
+}
+
 TEST_CASE("measured runs are as their schema says, which refuses what the reader does") {
   const json schema = json::parse(schema_text("measured-run"));
   size_t files = 0;

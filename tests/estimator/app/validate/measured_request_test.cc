@@ -70,6 +70,12 @@ TEST_CASE("measured request: passes of an update, what is computed again") {
   r.micro_batch = 3;  // the last pass of a source may be smaller
   r.checkpoint = "none";
   CHECK(request_of(r, {})->batch == 3);
+  CHECK(request_of(r, {})->recipe.accumulate == 4);
+  r.accumulation.reset();  // 32 samples of a GPU are 10 passes of 3, as programs divide
+  CHECK(request_of(r, {})->recipe.accumulate == 10);
+  r.micro_batch = 64;  // of the whole batch, where a source says no more
+  CHECK(request_of(r, {})->recipe.accumulate == 1);
+  r.micro_batch = 3;
   CHECK(request_of(r, {})->recipe.checkpoint == "none");
   r.micro_batch.reset();
   r.accumulation = 64;

@@ -1,0 +1,23 @@
+// Query, key and value projections as one layer, as litgpt has them (litgpt/model.py,
+// CausalSelfAttention of 2023 to 2025).
+#pragma once
+
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "graph/rewrite/editor.h"
+
+namespace plimsoll {
+
+constexpr std::array<std::string_view, 3> kProjections = {"q_proj", "k_proj", "v_proj"};
+
+// Columns of the three, by the weight of the layer that makes them.
+using PackedWeights = std::map<TensorId, std::array<Dim, 3>>;
+
+// Three layers of one input become one whose output is split; a layer that is all three already is
+// named with them. Where there are any, heads that read an embedding's table get their own weight.
+// The graph has shapes; call it before nodes are counted. Cost: a visit per node.
+PackedWeights join_projections(Rewrite& r);
+
+}  // namespace plimsoll
