@@ -90,6 +90,13 @@ Result<void> bilinear(InferContext& c) {
 
 constexpr OpRow kFunctionRows[] = {
     function("Atan2"),
+    {.name = "Bernoulli",
+     .traits = OpRow::kRandom,
+     .domain = "plimsoll",
+     .shape = like_first,
+     .lower = lower::random,
+     .host_from = 0,
+     .example = "f32[B,1] -> f32[B,1] | flop 0"},
     {.name = "Bilinear",
      .traits = OpRow::kOneType,
      .weights = slots(2),

@@ -26,6 +26,18 @@ inline Dim size(const std::vector<const RecordedTensor*>& tensors) {
   for (const RecordedTensor* t : tensors) total += size(*t);
   return total;
 }
+// What a call reads comes from memory once, also where it is given twice, as addcmul_() of Adam
+// is the gradient.
+inline Dim read_of(const RecordedCall& call) {
+  Dim total = size(call.reads);
+  const auto again = call.facts.find("again");
+  if (again == call.facts.end()) return total;
+  for (const Dim& at : again->second) {
+    const auto place = static_cast<size_t>(at.constant().value_or(-1));
+    if (place < call.reads.size()) total -= size(*call.reads[place]);
+  }
+  return total;
+}
 inline size_t rank(const RecordedTensor& t) { return t.type.shape.size(); }
 
 // Of the type of its first result; reads and writes all that the call does.
@@ -35,7 +47,7 @@ inline Kernel kernel(const RecordedCall& call, const Priced& p, const Dim& eleme
           .dtype = call.writes.front()->type.dtype,
           .op = p.label,
           .flop = elements_worked * Dim(p.flop),
-          .read = size(call.reads),
+          .read = read_of(call),
           .written = size(call.writes)};
 }
 

@@ -31,6 +31,14 @@ Kernels elementwise(const RecordedCall& call, const Priced& p) {
   return {in_rows(kernel(call, p, worked), 1, worked)};
 }
 
+// PyTorch turns one axis after the other (roll_common in
+// aten/src/ATen/native/TensorTransformations.h).
+Kernels rolled(const RecordedCall& call, const Priced& p) {
+  const auto axes = call.facts.find("dims");
+  const size_t turns = axes == call.facts.end() ? 1 : std::max<size_t>(1, axes->second.size());
+  return Kernels(turns, elementwise(call, p).front());
+}
+
 Kernels product(const RecordedCall& call, const Priced& p) {
   if (call.reads.size() < 2) return elementwise(call, p);
   const RecordedTensor& a = *call.reads[call.reads.size() - 2];

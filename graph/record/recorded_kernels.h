@@ -35,6 +35,7 @@ Kernels ctc(const RecordedCall& call, const Priced& priced);         // rows and
 Kernels boxes(const RecordedCall& call, const Priced& priced);       // a row for each
 Kernels filled(const RecordedCall& call, const Priced& priced);      // reads nothing
 Kernels copied(const RecordedCall& call, const Priced& priced);      // reads the last operand
+Kernels rolled(const RecordedCall& call, const Priced& priced);      // a kernel for each axis
 Kernels elementwise(const RecordedCall& call, const Priced& priced);
 
 }  // namespace plimsoll::recorded

@@ -37,6 +37,7 @@ using recorded::product;
 using recorded::put;
 using recorded::recurrent;
 using recorded::reduction;
+using recorded::rolled;
 using recorded::rows_of_last;
 using recorded::scatter;
 using recorded::table_gradient;
@@ -91,7 +92,7 @@ constexpr std::array kRows{
     CallRow{"constant_pad*", elementwise, K::kCopy, "pad", 0},
     CallRow{"*_pad*d*", elementwise, K::kCopy, "pad", 0},
     CallRow{"repeat*", elementwise, K::kCopy, "copy", 0},
-    CallRow{"roll", elementwise, K::kCopy, "copy", 0},
+    CallRow{"roll", rolled, K::kCopy, "copy", 0},
     CallRow{"flip", elementwise, K::kCopy, "copy", 0},
     CallRow{"slice_backward", into_zeros, K::kCopy, "copy", 0},
     CallRow{"slice_*", elementwise, K::kCopy, "copy", 0},

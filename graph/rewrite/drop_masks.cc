@@ -11,7 +11,7 @@ using patterns::Fragment;
 constinit const Fragment kUniform("y = RandomUniform() | RandomUniformLike(_)");
 constinit const Fragment kShifted("y = Add(x, #)");
 constinit const Fragment kCut("y = Floor(x) | Less|LessOrEqual|Greater|GreaterOrEqual(x, #)");
-constinit const Fragment kBernoulli("y = Bernoulli(_)");
+constinit const Fragment kBernoulli("y = Bernoulli(_) | plimsoll:Bernoulli(_)");
 constinit const Fragment kScaled("y = Cast|Identity(x) | Div|Mul(x, #)");
 constinit const Fragment kProduct("y = Mul(a, b)");
 

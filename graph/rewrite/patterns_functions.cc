@@ -23,6 +23,7 @@ bool is_called(const Match& m, std::string_view function) {
 bool is_log_sigmoid(const Match& m) { return is_called(m, "log_sigmoid"); }
 bool is_elu(const Match& m) { return is_called(m, "elu"); }
 bool is_softplus(const Match& m) { return is_called(m, "softplus"); }
+bool is_bernoulli(const Match& m) { return is_called(m, "bernoulli"); }
 // A threshold is called where(), as people call it who keep the comparison in place of a.
 bool is_threshold(const Match& m) { return is_called(m, "where"); }
 
@@ -90,6 +91,16 @@ constexpr Pattern kFunctionRows[] = {
                 "l = LessOrEqual(a, k); where_1 = Where(l, z, a)",
      .after = "where_1 = plimsoll:Threshold(a)",
      .near_miss = "where_1 = Where(l, a, z)"},
+    {.name = "draw of zeros and ones",  // as bernoulli_(p) of timm's and torchvision's paths is one
+     .exporter = Exporter::kPyTorch,
+     .match = "y = Cast(Less(RandomUniformLike(Cast?(x)), _)!)",
+     .result = "y = plimsoll:Bernoulli(x)",
+     .when = is_bernoulli,
+     .example = "input x: f32[B,1]; const p: f32[] = [0.9]; f = Cast(x) {to=1};"
+                "u = RandomUniformLike(f); q = CastLike(p, u); l = Less(u, q);"
+                "bernoulli_1 = CastLike(l, x)",
+     .after = "bernoulli_1 = plimsoll:Bernoulli(x)",
+     .near_miss = "lt_1 = CastLike(l, x); bernoulli_1 = Neg(lt_1)"},
     {.name = "log of a sigmoid",
      .exporter = Exporter::kPyTorch,
      .match = "y = Log(Sigmoid(a)!)",

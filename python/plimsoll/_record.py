@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ._answers import Estimate, MaxBatch
 from ._command import Diagnostic, InputError
 from ._folder import folder_of
-from ._record_sizes import OtherSteps, Sizes, merged, points
+from ._record_sizes import PRODUCTS, SQUARES, NoPolynomial, OtherSteps, Sizes, check_point, merged, points
 from ._verbs import estimate, max_batch
 
 if TYPE_CHECKING:
@@ -185,19 +185,29 @@ class Recorder:
 
     def recorded(self, base: Mapping[str, int]) -> dict[str, Any]:
         """At all sizes of the names in `base`, else at multiples of theirs, else there alone."""
-        at = points(base)
-        near = {name: size + 1 for name, size in base.items()}
+        at, near = points(base, PRODUCTS), check_point(base)
         self.run_all([*at, near])
         self.run(at[0])  # what fails there is said as it is
         try:
-            return self.record(base, [*at, near], None)
+            return self.between(base, near, None)
         except (OtherSteps, InputError) as fault:
             odd = fault
         try:
             far = {name: 5 * size for name, size in base.items()}
-            return self.record(base, [*at, far], dict(base))
+            return self.between(base, far, base)
         except (OtherSteps, InputError):
             return self.record(base, [at[0]], None, fixed=str(odd))
+
+    def between(self, base: Mapping[str, int], more: Mapping[str, int], multiples: Mapping[str, int] | None) -> dict[str, Any]:
+        """By polynomials that are exact in all runs, and at `more` too; OtherSteps where none are."""
+        for most in (PRODUCTS, SQUARES):
+            at = [*points(base, most), more]
+            self.run_all(at)
+            try:
+                return self.record(base, at, multiples, most=most)
+            except NoPolynomial as fault:
+                odd = fault
+        raise odd
 
     def run(self, point: Mapping[str, int]) -> Any:
         key = self._key(point)
@@ -226,12 +236,13 @@ class Recorder:
             for key, child in begun.items():
                 self.runs[key] = child.answer()
 
-    def record(self, base: Mapping[str, int], at: Sequence[Mapping[str, int]], multiples: Mapping[str, int] | None, fixed: str = "") -> dict[str, Any]:
-        """`fixed`: why it holds at the sample's sizes alone."""
+    def record(self, base: Mapping[str, int], at: Sequence[Mapping[str, int]], multiples: Mapping[str, int] | None, fixed: str = "",
+               most: int = SQUARES) -> dict[str, Any]:
+        """`fixed`: why it holds at the sample's sizes alone. `most`: as Sizes has it."""
         import torch
 
         several = len(at) > 1
-        sizes = Sizes(list(base) if several else [], at if several else [{}])
+        sizes = Sizes(list(base) if several else [], at if several else [{}], most)
         one = merged([self.run(point) for point in at], sizes)
         world = {"world": list(self.world), "groups": one["groups"], "collectives": [], "late": []} if self.world else {}
         version = RANKS if self.world else 1

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 import types
@@ -203,6 +204,7 @@ def _choose_as_for_a_card() -> None:
     FakeTensorMode.__deepcopy__ = lambda mode, memo: mode  # a copied module stays in the mode of its original
 
 
+@functools.cache
 def means_the_host(file: str) -> bool:
     """PyTorch's own code says "cpu" where it means that: optimizers count steps there."""
     return any(f"/torch/{part}/" in file for part in ("optim", "amp", "utils", "distributed"))

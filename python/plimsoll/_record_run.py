@@ -23,6 +23,9 @@ from ._record_tensors import Held, beside, empty, exchange, held, short_buffers
 from ._record_trace import Kept, ModuleStack, Storages, Trace, parts_of, type_of
 from ._record_values import Values
 
+_TO_HOST = {torch.Tensor.cpu, torch.Tensor.numpy}
+_CTC_LOSSES = {torch.ctc_loss, torch.nn.functional.ctc_loss}
+_OF_NUMBERS = {torch.tensor, torch.as_tensor}
 STEPS = 3  # the first makes the optimizer's states, the third is like all that follow; of a step of ours, which keeps nothing, the second
 
 
@@ -36,21 +39,20 @@ class OnCard(TorchFunctionMode):
         self.beside = {storage._cdata: storage for storage in (tensor.untyped_storage() for tensor in beside)}
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        if function in (torch.Tensor.cpu, torch.Tensor.numpy) or means_the_host(sys._getframe(1).f_code.co_filename):
+        kwargs = kwargs or {}
+        if function in _TO_HOST or means_the_host(sys._getframe(1).f_code.co_filename):
             return function(*args, **kwargs)
         if "device" in kwargs:
-            kwargs["device"] = _card_for(kwargs["device"])
+            kwargs = {**kwargs, "device": _card_for(kwargs["device"])}
         if function is torch.Tensor.to:
             args = tuple(_card_for(one) for one in args)
             if self.beside and any(map(_names_card, (*args[1:], kwargs.get("device")))) and args[0].untyped_storage()._cdata in self.beside:
-                kwargs["copy"] = True
+                kwargs = {**kwargs, "copy": True}
                 self.storages.lies_on_host(args[0].untyped_storage())
-        if function in (torch.ctc_loss, torch.nn.functional.ctc_loss):
+        if function in _CTC_LOSSES:
             args, kwargs = with_tensors(args, kwargs)
-        if function in (torch.tensor, torch.as_tensor) and _is_card(kwargs.get("device")):
-            device = kwargs.pop("device")  # made of the host's numbers, as it is on a card
-            return function(*args, **kwargs).to(device)
+        if function in _OF_NUMBERS and _is_card(kwargs.get("device")):  # made of the host's numbers, as it is on a card
+            return function(*args, **{name: value for name, value in kwargs.items() if name != "device"}).to(kwargs["device"])
         return function(*args, **kwargs)
 
 

@@ -13,26 +13,39 @@ Point = Mapping[str, int]
 ALIGNED = 32
 
 
+# Powers of a symbol in a polynomial: products of the symbols, which most steps are, take the fewest runs.
+PRODUCTS, SQUARES = 1, 2
+
+
 class OtherSteps(ValueError):
     """The runs do other things at other sizes."""
 
 
-def monomials(symbols: Sequence[str]) -> list[tuple[int, ...]]:
-    """Powers of each symbol: up to squares, of three factors at most, as products over a batch of squared lengths are."""
-    return [powers for powers in itertools.product(range(3), repeat=len(symbols)) if sum(powers) <= 3 or len(symbols) == 1]
+class NoPolynomial(OtherSteps):
+    """A size is none of the powers that the runs are enough for."""
 
 
-def points(base: Point) -> list[dict[str, int]]:
+def monomials(symbols: Sequence[str], most: int) -> list[tuple[int, ...]]:
+    """Powers of each symbol, up to `most`, of three factors at most, as products over a batch of squared lengths are."""
+    return [powers for powers in itertools.product(range(most + 1), repeat=len(symbols)) if sum(powers) <= 3 or len(symbols) == 1]
+
+
+def points(base: Point, most: int) -> list[dict[str, int]]:
     """Where runs are needed for such polynomials: at multiples of the sample's sizes, the sample first."""
-    return [{name: size * (power + 1) for (name, size), power in zip(base.items(), powers)} for powers in monomials(list(base))]
+    return [{name: size * (power + 1) for (name, size), power in zip(base.items(), powers)} for powers in monomials(list(base), most)]
+
+
+def check_point(base: Point) -> dict[str, int]:
+    """One more, at which they are checked: none of those points."""
+    return {name: size + 1 if size > 1 else SQUARES + 2 for name, size in base.items()}
 
 
 class Sizes:
-    """The polynomials met so far, each with a number."""
+    """The polynomials met so far, each with a number. `most`: the power of a symbol for which the runs at `at` are enough."""
 
-    def __init__(self, symbols: Sequence[str], at: Sequence[Point]) -> None:
+    def __init__(self, symbols: Sequence[str], at: Sequence[Point], most: int) -> None:
         self.symbols, self.at = list(symbols), list(at)
-        self.powers = monomials(self.symbols)
+        self.powers = monomials(self.symbols, most)
         self.table: list[Any] = []
         self._known: dict[tuple[int, ...], Any] = {}
         count = len(self.powers)
@@ -40,7 +53,7 @@ class Sizes:
         self._rounded = [(units, found) for units in self._units() if (found := self._inverse_of_rounded(units))]
 
     def merged(self, values: tuple[int, ...]) -> Any:
-        """A number that is the same everywhere, or "#3" for a polynomial; OtherSteps where no polynomial says them all."""
+        """A number that is the same everywhere, or "#3" for a polynomial; NoPolynomial where no polynomial says them all."""
         if all(value == values[0] for value in values):
             return values[0]
         if values not in self._known:
@@ -56,7 +69,7 @@ class Sizes:
             if terms is not None:
                 over = lcm(*(Fraction(c).denominator for c, _ in terms))
                 return [over if units == plain else [over, *units], *([int(c * over), *powers] for c, powers in terms)]
-        raise OtherSteps("a size is no polynomial of the named dimensions")
+        raise NoPolynomial("a size is no polynomial of the named dimensions")
 
     def _terms(self, values: tuple[int, ...], units: Sequence[int], inverse: list[list[Fraction]]) -> list[tuple[Fraction, tuple[int, ...]]] | None:
         """Nothing where they do not say all values. What is rounded is a factor once: that can be checked."""

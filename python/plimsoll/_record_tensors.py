@@ -23,20 +23,17 @@ def held() -> Held:
     """By whomever: the collector knows them all."""
     import torch
 
-    found = Held([], [], [])
-    lists: dict[type, list[Any] | None] = {}
-    for thing in gc.get_objects():
-        kind = type(thing)
-        if kind not in lists:
-            lists[kind] = (found.tensors if issubclass(kind, torch.Tensor) else found.modules if issubclass(kind, torch.nn.Module)
-                           else found.optimizers if issubclass(kind, torch.optim.Optimizer) else None)
-        wanted = lists[kind]
-        if wanted is not None:
-            wanted.append(thing)
+    things = gc.get_objects()
+    kinds = set(map(type, things))  # a few thousands, of a million
+
+    def all_of(base: type) -> list[Any]:
+        wanted = {kind for kind in kinds if issubclass(kind, base)}
+        return [thing for thing in things if type(thing) in wanted]
+
     # What has no size yet is of nobody's step.
-    found.tensors = [tensor for tensor in found.tensors if not is_lazy(tensor)]
-    found.modules = [module for module in found.modules if not any(map(is_lazy, (*module._parameters.values(), *module._buffers.values())))]
-    return found
+    tensors = [tensor for tensor in all_of(torch.Tensor) if not is_lazy(tensor)]
+    modules = [module for module in all_of(torch.nn.Module) if not any(map(is_lazy, (*module._parameters.values(), *module._buffers.values())))]
+    return Held(tensors, modules, all_of(torch.optim.Optimizer))
 
 
 def is_lazy(tensor: Any) -> bool:
@@ -121,19 +118,18 @@ class _Emptier:
 
         if tensor.layout != torch.strided:
             return torch.empty_like(tensor, device=device)
-        fake = torch.empty(0, dtype=tensor.dtype, device=device)
-        fake.set_(self._storage(tensor, device), tensor.storage_offset(), tensor.size(), tensor.stride())
-        return fake
-
-    def _storage(self, tensor: Any, device: str) -> Any:
-        import torch
-
-        storage = tensor.untyped_storage()
         # Tensors on meta have no address of their own bytes, and storages all the same.
+        storage = tensor.untyped_storage()
         if storage._cdata not in self.storages:
-            stand_in = torch.empty(storage.nbytes(), dtype=torch.uint8, device=device).untyped_storage()
-            self.storages[storage._cdata] = storage, stand_in
-        return self.storages[storage._cdata][1]
+            whole = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device)
+            is_all = whole.untyped_storage().nbytes() == storage.nbytes()
+            stand_in = whole if is_all else torch.empty(storage.nbytes(), dtype=torch.uint8, device=device)
+            self.storages[storage._cdata] = storage, stand_in.untyped_storage()
+            if is_all:
+                return whole
+        fake = torch.empty(0, dtype=tensor.dtype, device=device)
+        fake.set_(self.storages[storage._cdata][1], tensor.storage_offset(), tensor.size(), tensor.stride())
+        return fake
 
 
 def exchange(tensor: Any, fake: Any) -> None:

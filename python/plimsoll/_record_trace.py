@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from ._record_card import Stream
+from ._record_known import name_of, tensors_in
 from ._record_values import Values
 
 # What a call is priced by beside its operands: of these operators the numbers that are given too.
-_TOLD = ("conv", "pool", "attention", "upsample", "recurrent", "index_put", "::sum", "::mean", "::var", "::std", "::max", "::min", "::amax", "::amin", "::arg")
+_TOLD = ("conv", "pool", "attention", "upsample", "recurrent", "index_put", "::roll", "::sum", "::mean", "::var", "::std", "::max", "::min", "::amax", "::amin", "::arg")
 # What gradients of gather, index, index_select, max, sort and topk are scattered with (FunctionsManual.cpp).
 _INTO_ZEROS = {torch.ops.aten.scatter_add.default, torch.ops.aten.scatter.src, torch.ops.aten.index_add.default,
                torch.ops.aten.index_put.default}
@@ -141,19 +141,17 @@ class Trace(TorchDispatchMode):
             return NotImplemented
         storages = self.storages
         self._enter(operator)
-        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        before = storages.numbers(operands)
-        self.touched.update(before)
+        operands = tensors_in(args, kwargs)
+        self.touched.update(storages.numbers(operands))
         result = self.values.run(operator, args, kwargs)
-        results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-        made = storages.numbers(results)
-        self.touched.update(made)
+        results = tensors_in(result)
+        self.touched.update(storages.numbers(results))
         if self.collectives is not None and self.collectives.note(operator, args, kwargs, result):
             return result
         if self._launches(operator, operands, results):
             # Operators over lists return nothing: they write what they are given.
             written = results or _mutated(operator, args)
-            self.note(operator._schema.name.partition("::")[2], operands, written, self._facts(operator, args, kwargs))
+            self.note(name_of(operator), operands, written, self._facts(operator, args, kwargs))
         self._note_sum(operator, args, result)
         return result
 
@@ -165,7 +163,7 @@ class Trace(TorchDispatchMode):
             self.backward_began.append(len(storages.events))
         self.modules.after_backward |= self._in_backward and not backward
         self._in_backward = backward
-        name = operator._schema.name.partition("::")[2]
+        name = name_of(operator)
         if self.updating:
             storages.phase, storages.node = "update", -1
         elif backward and not torch.is_grad_enabled():
@@ -180,24 +178,26 @@ class Trace(TorchDispatchMode):
                 self._node_of.setdefault(torch._C._autograd._get_sequence_nr() - 1, storages.node)
 
     def _launches(self, operator: Any, operands: list[Any], results: list[Any]) -> bool:
-        name = operator._schema.name.partition("::")[2]
-        if name in _NO_LAUNCH or operator.is_view:
+        if name_of(operator) in _NO_LAUNCH or operator.is_view:
             return False
         return any(t.device.type == "cuda" for t in [*operands, *results])
 
     @staticmethod
     def _facts(operator: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-        if not any(word in operator._schema.name for word in _TOLD):
+        if not _is_told(operator):
             return {}
         given = {argument.name: value for argument, value in zip(operator._schema.arguments, args)} | dict(kwargs)
         return {name: value for name, value in given.items() if isinstance(value, (bool, int))
                 or (isinstance(value, (list, tuple)) and value and all(isinstance(one, (bool, int)) for one in value))}
 
     def note(self, name: str, operands: list[Any], results: list[Any], facts: dict[str, Any]) -> None:
-        """A call, with the types of what it reads and writes."""
-        reads = tuple(type_of(part) for t in operands for part in parts_of(t))
+        """A call, with the types of what it reads and writes; `again`: which of the operands it was given before."""
+        parts = [part for t in operands for part in parts_of(t)]
+        if len(set(map(id, parts))) < len(parts):
+            first: dict[int, int] = {}
+            facts = {**facts, "again": [at for at, part in enumerate(parts) if first.setdefault(id(part), at) != at]}
         written = [part for t in results for part in parts_of(t)]
-        key = (name, reads, tuple(type_of(part) for part in written), tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in facts.items())))
+        key = (name, tuple(map(type_of, parts)), tuple(map(type_of, written)), tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in facts.items())))
         self.storages.events.append(("!", key, self.storages.phase, self.storages.node))
 
     def note_call(self, name: str, operands: list[Any], results: list[Any], facts: dict[str, Any]) -> None:
@@ -224,6 +224,11 @@ class Trace(TorchDispatchMode):
 
 
 @functools.cache
+def _is_told(operator: Any) -> bool:
+    return any(word in operator._schema.name for word in _TOLD)
+
+
+@functools.cache
 def _makes_something(operator: Any) -> bool:
     """Or writes it; prim::device looks alone, and reading a number waits for the device."""
     schema = operator._schema
@@ -232,7 +237,7 @@ def _makes_something(operator: Any) -> bool:
 
 def _mutated(operator: Any, args: Any) -> list[Any]:
     written = [value for argument, value in zip(operator._schema.arguments, args) if argument.alias_info is not None and argument.alias_info.is_write]
-    return [leaf for leaf in tree_leaves(written) if isinstance(leaf, torch.Tensor)]
+    return tensors_in(written)
 
 
 def type_of(tensor: Any) -> tuple[Any, ...]:
@@ -243,7 +248,12 @@ def type_of(tensor: Any) -> tuple[Any, ...]:
         layout = "last"
     elif len(shape) >= 2 and strides and strides[-1] != 1 and strides[-2] == 1:
         layout = "turned"
-    return str(tensor.dtype).removeprefix("torch."), shape, layout
+    return name_of_type(tensor.dtype), shape, layout
+
+
+@functools.cache
+def name_of_type(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 class ModuleStack:

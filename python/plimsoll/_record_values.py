@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from torch.utils._mode_utils import no_dispatch
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 from . import _record_ctc
-from ._record_known import Known
+from ._record_known import Known, name_of, tensors_in
 
 aten = torch.ops.aten
 
@@ -35,7 +35,7 @@ class Values:
         self._most: dict[int, tuple[Any, int]] = {}  # storages of masks -> how many elements say yes at most
 
     def run(self, operator: Any, args: Any, kwargs: Any) -> Any:
-        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        operands = tensors_in(args, kwargs)
         if operator is aten._local_scalar_dense.default:
             return self._number(args[0])
         replaced: Any = _REPLACED.get(operator._schema.name)
@@ -43,7 +43,7 @@ class Values:
             return self._known_result(operator, args, kwargs) if self.known.all_known(operands) else replaced(self, *args, **kwargs)
         if operator in _WITH_MASKS and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1]):
             args = (args[0], self._expanded(args[1]), *args[2:])
-            operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+            operands = tensors_in(args, kwargs)
         if len(operands) > 1 and not operator._schema.is_mutable:
             args = self._together(operands, args)
         try:
@@ -53,7 +53,7 @@ class Values:
                 raise
             if operands and self.known.all_known(operands):
                 return self._known_result(operator, args, kwargs)
-            name = operator._schema.name.partition("::")[2]
+            name = name_of(operator)
             if type(fault).__name__ == "UnsupportedOperatorException":
                 raise ValueAsked(f"{line_of_caller()}: of {getattr(fault, 'func', name)} this PyTorch does not say the shapes without running it") from fault
             raise ValueAsked(f"{line_of_caller()}: {name} asks for the values of tensors, which are not there where a step is recorded") from fault
@@ -80,7 +80,7 @@ class Values:
 
     def _known_result(self, operator: Any, args: Any, kwargs: Any) -> Any:
         """What the host says, as tensors without values where the operands are."""
-        device = next(leaf.device for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
+        device = tensors_in(args, kwargs)[0].device
 
         def emptied(leaf: Any) -> Any:
             if not isinstance(leaf, torch.Tensor):
@@ -104,7 +104,7 @@ class Values:
 
     def _follow_mask(self, operator: Any, args: Any, result: Any) -> None:
         """Zeros in which places are marked: samplers choose so many of a thing, whichever they are."""
-        name = operator._schema.name.partition("::")[2].rstrip("_")
+        name = name_of(operator).rstrip("_")
         storage = result.untyped_storage()
         address = storage._cdata
         if name == "index_put":

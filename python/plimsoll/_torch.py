@@ -13,7 +13,7 @@ from ._command import Diagnostic, InputError, PlimsollWarning, UsageError, defau
 from ._construction import built_on_meta, recordable
 from ._folder import folder_of
 from ._record import Dims, Recorder, StepModel, arguments_of, axes_of, base_of, import_all, names_of_inputs, why_no_record
-from ._record_sizes import OtherSteps, points
+from ._record_sizes import OtherSteps, check_point
 from ._verbs import estimate, max_batch
 
 if TYPE_CHECKING:
@@ -211,11 +211,9 @@ class _ModuleRecorder(Recorder):
 
     def _at_sizes(self, base: Mapping[str, int], multiples: Collection[str]) -> dict[str, Any] | None:
         """Nothing where one polynomial does not say what is recorded there, and at one size more."""
-        more = {name: 5 * size if name in multiples else size + 1 for name, size in base.items()}
-        at = [*points(base), more]
-        self.run_all(at)
+        more = {name: 5 * base[name] if name in multiples else size for name, size in check_point(base).items()}
         try:
-            return self.record(base, at, {name: base[name] for name in multiples})
+            return self.between(base, more, {name: base[name] for name in multiples})
         except (OtherSteps, InputError):
             return None
 

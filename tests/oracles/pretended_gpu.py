@@ -37,9 +37,10 @@ def gpu():
         yield
 
 
-def on_gpu(work):
+def on_gpu(work, attributes=True):
     """Replaces all tensors of a workload by fake ones on the GPU, shared ones by shared ones. The model is built for
-    real before, since some models look at values while they are built (rates of stochastic depth)."""
+    real before, since some models look at values while they are built (rates of stochastic depth). Without `attributes`
+    those alone that Module.to() moves: parameters and buffers."""
     import torch
     moved = {}   # id -> (original, kept so that its id is not used again; its stand-in)
 
@@ -58,7 +59,8 @@ def on_gpu(work):
         for name, parameter in move_all(module._parameters).items():
             setattr(module, name, parameter)   # recurrent layers keep a second list, which this updates
         module._buffers.update(move_all(module._buffers))
-        vars(module).update(move_all(vars(module)))
+        if attributes:
+            vars(module).update(move_all(vars(module)))
     work.inputs = move_all(work.inputs)
     return work
 

@@ -124,6 +124,32 @@ def embedding_bags(batch, rows, width, mode):
     return (Towers(),), (torch.zeros(batch, 3, 5, dtype=torch.long), torch.rand(batch, 4)), usual(loss)
 
 
+@kind((500, 16, "plain"), (1000, 8, "adam"), (77, 32, "adam"))
+def tables_with_sparse_gradients(batch, rows, width, which):
+    """A table and bags whose gradients are rows, beside a dense part with an optimizer of its own."""
+    class Towers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(rows, width, sparse=True)
+            self.bag = nn.EmbeddingBag(rows, width, mode="sum", sparse=True)
+            self.top = nn.Linear(2 * width, 4)
+
+        def forward(self, ids):
+            return self.top(torch.cat([self.table(ids[:, 0]), self.bag(ids)], 1))
+
+    def program(towers):
+        make = {"plain": lambda ps: torch.optim.SGD(ps, lr=0.1), "adam": torch.optim.SparseAdam}[which]
+        updates = [make([towers.table.weight, towers.bag.weight]), torch.optim.AdamW(towers.top.parameters())]
+
+        def step(ids, wanted):
+            F.binary_cross_entropy_with_logits(towers(ids), wanted).backward()
+            for update in updates:
+                update.step()
+                update.zero_grad()
+        return step
+    return (Towers(),), (torch.zeros(batch, 5, dtype=torch.long), torch.rand(batch, 4)), program
+
+
 @kind((32, 6), (48, 3), (8, 16))
 def messages_over_a_graph(batch, width, degree):
     class Network(nn.Module):

@@ -37,7 +37,7 @@ def figures_of(make, batch):
     """Peak of live bytes of a steady step; bytes of what stays, of gradients at the first update, and of what autograd keeps at most."""
     modules, inputs, program = make(batch)
     with pretended_gpu.gpu():
-        work = pretended_gpu.on_gpu(SimpleNamespace(model=torch.nn.ModuleList(modules), inputs=dict(enumerate(tree_leaves(inputs)))))
+        work = pretended_gpu.on_gpu(SimpleNamespace(model=torch.nn.ModuleList(modules), inputs=dict(enumerate(tree_leaves(inputs)))), attributes=False)
         modules, inputs = list(work.model), tree_unflatten(list(work.inputs.values()), tree_structure(inputs))
         foreach()
         torch.cuda.amp.common.amp_definitely_not_available = lambda: False
@@ -210,6 +210,7 @@ def peak_of(model, batch):
 def networks(names):
     import step_graphs  # noqa: F401
     import step_libraries  # noqa: F401
+    import step_loops  # noqa: F401
     import step_networks
 
     torch.manual_seed(0)

@@ -166,7 +166,8 @@ def transformers_whisper(batch):
 @network
 def transformers_wav2vec2(batch):
     net = hugging_face("Wav2Vec2ForCTC", {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 32,
-                       "conv_dim": [32] * 7, "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4, "mask_time_prob": 0.0})
+                       "conv_dim": [32] * 7, "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4, "mask_time_prob": 0.0,
+                       "layerdrop": 0.0})  # which layers are left out is drawn at random
 
     def loss(modules, x, wanted):
         frames = modules[0](x).logits.log_softmax(-1).transpose(0, 1)

@@ -6,45 +6,16 @@
 #include <numeric>
 #include <set>
 
-#include "estimator/memory/device_memory.h"
-#include "estimator/memory/replay_input.h"
-#include "graph/base/inflate.h"
-#include "graph/record/record.h"
 #include "tests/support/golden_memory.h"
+#include "tests/support/replayed_record.h"
 
 using namespace plimsoll;
 
 namespace {
 
-struct Ranked {
-  CompiledModel model;
-  BoundStep bound;
-};
-
-Ranked recorded(const std::string& name) {
-  const std::string packed =
-      test::read_bytes(test::golden_path("ranks/" + name + std::string(kRecordSuffix)));
-  const auto text = inflated(packed, Packing::kGzip, size_t{1} << 24);
-  REQUIRE(text);
-  auto record = read_record(*text, name);
-  REQUIRE(record);
-  Ranked ranked;
-  ranked.model.graph = std::move(record->graph);
-  ranked.model.step = std::move(record->step);
-  ranked.model.recorded = true;
-  ranked.bound = bind_step(ranked.model.step, {}).value();
-  return ranked;
-}
-
-// Without workspaces, which the oracle does not see, and without the wait of what other streams
-// read, which it does not know.
-Replay replayed(Ranked ranked) {
-  for (Buffer& buffer : ranked.model.step.buffers) buffer.late = false;
-  std::vector<BufferId> storages(ranked.model.step.buffers.size());
-  std::iota(storages.begin(), storages.end(), BufferId{0});
-  const ReplayInput input = replay_input(ranked.model, ranked.bound, WorkspacePlan{},
-                                         AllocatorBehaviour{}, std::nullopt, std::move(storages));
-  return replay(replay_events(input).value(), CachingRules{}).value();
+test::RecordedModel recorded(const std::string& name) {
+  const std::string file = "ranks/" + name + std::string(kRecordSuffix);
+  return test::recorded_model(test::read_bytes(test::golden_path(file)), name);
 }
 
 size_t streams_of(const Step& step) {
@@ -64,11 +35,11 @@ TEST_CASE("golden ranks: what the allocator reserves by stream is PyTorch's") {
   size_t several = 0;
   for (const auto& item : golden["cases"].items()) {
     CAPTURE(item.key());
-    const Ranked ranked = recorded(item.key());
+    const test::RecordedModel ranked = recorded(item.key());
     const auto reserved = item.value()["reserved_by_stream"].get<std::vector<int64_t>>();
     CHECK(streams_of(ranked.model.step) == reserved.size());
     several += reserved.size() > 1 ? 1 : 0;
-    const Replay found = replayed(ranked);
+    const Replay found = test::replayed(ranked);
     CHECK(found.reserved_peak == sum(reserved));
     CHECK(found.allocated_peak >= item.value()["peak"].get<int64_t>());
   }
