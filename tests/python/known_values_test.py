@@ -41,6 +41,10 @@ class KnownValues(unittest.TestCase):
         for inputs in (None, 3, sys):
             with self.subTest(inputs=inputs), self.assertRaisesRegex(TypeError, "^inputs are a tensor, a tuple of arguments or a dict of them"):
                 recorded(torch.nn.Linear(4, 4), inputs)
+        with self.assertRaisesRegex(ValueError, "^batch is 0 in the inputs: give a sample of at least one"):
+            recorded(torch.nn.Linear(4, 4), torch.randn(0, 4))
+        with self.assertRaisesRegex(TypeError, "a module or a function that builds one, not str"):
+            recorded("resnet18", torch.randn(1, 4))
 
     def test_numbers_of_short_buffers_are_known(self):
         class Padded(torch.nn.Module):
