@@ -30,7 +30,7 @@ Result<void> read_offload(const SettingRow& row, std::string_view text, Request&
   const auto parts = split(text, ',');
   for (const std::string_view part : parts) {
     if (parts.size() > 1 && trimmed(part) == kNothing)
-      return error("E114", setting(row.name) + ": none stands alone", {},
+      return error("E114", setting(row.name) + ": none excludes the other words", {},
                    "remove it, or the other words");
     const auto at = TRY(parse_word(setting(row.name), trimmed(part), offload_words()));
     if (at > 0) offload.*kOffloaded[at - 1].member = true;

@@ -207,9 +207,7 @@ bool has_host(const SettingScope& s) {
 constexpr std::string_view kOneStage = "one GPU runs all layers; {} sets the number of stages";
 constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
-// An update has as many passes, with stages or without.
 bool has_passes(const SettingScope& s) { return trains(s) || has_stages(s); }
-
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
 // Of FSDP's types and DeepSpeed's buckets.
 bool sends_gradients(const SettingScope& s) { return plimsoll::shards(s) && trains(s); }

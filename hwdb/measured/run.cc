@@ -89,16 +89,17 @@ std::string MeasuredRun::framework_id() const {
       {"nemo", "pytorch"},
   };
   const std::string lower = lower_case(framework);
-  const std::string said = lower_case(framework_version);
+  const std::string version_text = lower_case(framework_version);
   const std::string_view before =
-      trimmed(std::string_view(said).substr(0, said.find_first_of("0123456789")));
+      trimmed(std::string_view(version_text).substr(0, version_text.find_first_of("0123456789")));
   for (const auto& [word, id] : kWords) {
     const size_t at = lower.find(word);
     if (at == lower.npos) continue;
-    auto version =
-        is_version_of(before, id, lower.starts_with(id)) ? version_in(said, 1) : std::nullopt;
+    auto version = is_version_of(before, id, lower.starts_with(id)) ? version_in(version_text, 1)
+                                                                    : std::nullopt;
     // Torch7 had no versions.
-    if (word == "torch" && version_in(said, 1)) return "pytorch-" + version_in(said, 1)->text();
+    if (word == "torch" && version_in(version_text, 1))
+      return "pytorch-" + version_in(version_text, 1)->text();
     // What follows the framework's own name: "tensorflow v1.2", but not "tensorpack 0.8".
     if (!version && word == id) version = version_in(lower.substr(at + word.size()), 2);
     return version ? fmt::format("{}-{}", id, version->text()) : std::string(id);

@@ -170,7 +170,10 @@ def base_of(axes: Sequence[tuple[Any, int, int, str]]) -> dict[str, int]:
     base: dict[str, int] = {}
     for _, _, size, name in axes:
         base[name] = math.gcd(base.get(name, 0), size)
-    return {name: size for name, size in base.items() if size > 0}
+    empty = [name for name, size in base.items() if size == 0]
+    if empty:
+        raise ValueError(f"{', '.join(empty)} is 0 in the inputs: give a sample of at least one")
+    return base
 
 
 class Recorder:

@@ -241,4 +241,6 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
     """
     if via not in (None, "record", "onnx"):
         raise ValueError(f"via={via!r} is none of 'record' and 'onnx'")
+    if not callable(module_or_factory):
+        raise TypeError(f"from_torch takes a module or a function that builds one, not {type(module_or_factory).__name__}")
     return TorchModel(module_or_factory, inputs, dynamic, via, capability, settings)

@@ -347,63 +347,6 @@ class Records(Ways, unittest.TestCase):
         said = self.model(Branches(), (torch.randn(2, 70000),)).estimate(gpu="t4", loss="sum").to_dict()["basis"]
         self.assertTrue(any("reads values" in line for line in said))
 
-    def test_lazy_layers_are_refused_by_name_and_hold_nobody_else_up(self):
-        lazy, sample = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LazyLinear(4)), (torch.randn(2, 4),)
-        self.assertGreater(answer(self.model(torch.nn.Linear(4, 4), sample), batch=6)["live_peak_bytes"], 0)
-        for given in (lazy, lambda: torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LazyLinear(4))):
-            with self.assertRaisesRegex(plimsoll.InputError, "1.weight has no size before the module's first call"):
-                self.model(given, sample)
-        lazy(*sample)
-        self.assertGreater(answer(self.model(lazy, sample), batch=6)["live_peak_bytes"], 0)
-
-    def test_scripted_modules_are_refused(self):
-        net, sample = torch.nn.Linear(4, 4), torch.randn(2, 4)
-        for scripted in (torch.jit.script(net), torch.jit.trace(net, sample)):
-            with self.assertRaisesRegex(plimsoll.InputError, "the module is TorchScript's"):
-                self.model(scripted, (sample,))
-
-    def test_inputs_of_another_kind(self):
-        for inputs in (None, 3, sys):
-            with self.subTest(inputs=inputs), self.assertRaisesRegex(TypeError, "^inputs are a tensor, a tuple of arguments or a dict of them"):
-                self.model(torch.nn.Linear(4, 4), inputs)
-
-    def test_numbers_of_short_buffers_are_known(self):
-        class Padded(torch.nn.Module):
-            """As EnCodec's convolutions, which pad by tensors that they hold."""
-
-            def __init__(self, width):
-                super().__init__()
-                self.linear = torch.nn.Linear(16, 16)
-                self.register_buffer("width", width, persistent=False)
-                self.register_buffer("ready", torch.tensor(False))
-
-            def forward(self, x):
-                x = torch.nn.functional.pad(self.linear(x), (0, int(self.width)))
-                return x.exp() if self.ready else x
-        sample = (torch.randn(1, 16),)
-        of_seven = answer(self.model(Padded(torch.tensor(7)), sample), batch=64)
-        self.assertEqual(of_seven, answer(self.model(lambda: Padded(torch.tensor(7)), sample), batch=64))
-        self.assertGreater(of_seven["live_peak_bytes"], answer(self.model(Padded(torch.tensor(3)), sample), batch=64)["live_peak_bytes"])
-        said = self.model(Padded(torch.tensor(7)), sample).estimate(gpu="t4", batch=64, loss="sum").to_dict()["basis"]
-        self.assertFalse(any("reads values" in line for line in said))
-
-    def test_what_follows_from_known_numbers_is_known_where_it_is_spread_out(self):
-        class Looks(torch.nn.Module):
-            """As Longformer, looks whether a mask over queries and keys hides anything."""
-
-            def __init__(self):
-                super().__init__()
-                self.linear = torch.nn.Linear(8, 8)
-
-            def forward(self, x):
-                batch, length, _ = x.shape
-                mask = torch.ones(batch, length, device=x.device)[:, None, None, :].expand(batch, 1, length, length).float()
-                hides = (mask[:, 0] < .5).flatten().any().item()
-                return self.linear(x).exp() if hides else self.linear(x)
-        answers = [answer(self.model(Looks(), (torch.randn(size, 128, 8),)), batch=7) for size in (1, 2, 3)]
-        self.assertEqual(answers[0], answers[1])
-        self.assertEqual(answers[0], answers[2])
-
     def test_what_pytorch_does_not_run(self):
         class Unique(torch.nn.Module):
             def forward(self, x):

@@ -324,7 +324,7 @@ TEST_CASE("measured run: a switch of another program may have a word of the key'
   CHECK(run(R"("activation_checkpointing": "none")").checkpoint.empty());
   CHECK(run(R"("gradient_checkpointing": 1)").checkpoint == "full");
   CHECK(run(R"("gradient_checkpointing": "False")").checkpoint.empty());
-  CHECK(run(R"("torch_compile": "reduce-overhead")").compile == true);
+  CHECK(run(R"("torch_compile": "reduce-overhead")").compiled == true);
   CHECK(run(R"("bf16": "yes")").dtype == "amp-bf16");
 }
 

@@ -2,7 +2,6 @@
 #include "estimator/app/trainer_files/trainer_file.h"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -333,42 +332,6 @@ TEST_CASE("what torchtune builds and ships here has its name") {
         read_as(scratch, "c.yaml",
                 std::string("model:\n  _component_: torchtune.models.") + builder + "\n");
     CHECK(std::ranges::find(shipped, file.settings.model) != shipped.end());
-  }
-}
-
-TEST_CASE("trainings that take more than this step are refused, not answered too low") {
-  const std::string batch = "per_device_train_batch_size: 4\n";
-  for (const char* key :
-       {"beta: 0.1", "max_prompt_length: 128", "desirable_weight: 1.0", "num_generations: 8",
-        "num_ppo_epochs: 4", "center_rewards_coefficient: 0.01", "label_smoothing_factor: 0.1"}) {
-    CAPTURE(key);
-    const Diagnostic fault = refused("a.yaml", batch + key + "\n");
-    CHECK(fault.code == "E357");
-    CHECK(fault.place.line == 2);
-  }
-  const test::Scratch scratch;
-  read_as(scratch, "a.yaml", batch + "label_smoothing_factor: 0.0\nmax_prompt_length: null\n");
-}
-
-// yaml.org/type/bool.html: Python's reader takes these words for true and false.
-TEST_CASE("yes, on, no and off are YAML's true and false") {
-  const test::Scratch scratch;
-  const std::string batch = "per_device_train_batch_size: 4\n";
-  for (const char* yes : {"yes", "on", "True", "ON"}) {
-    CAPTURE(yes);
-    Texts texts = texts_of_settings(
-        read_as(scratch, "a.yaml", fmt::format("{0}bf16: {1}\ntorch_compile: {1}\n", batch, yes)));
-    CHECK(texts["precision"] == "amp-bf16");
-    CHECK(texts.contains("compile"));
-  }
-  for (const char* no : {"no", "off", "False", "Off"}) {
-    CAPTURE(no);
-    Texts texts = texts_of_settings(read_as(
-        scratch, "a.yaml",
-        fmt::format("{0}bf16: {1}\ntorch_compile: {1}\ngradient_checkpointing: {1}\n", batch, no)));
-    CHECK_FALSE(texts.contains("precision"));
-    CHECK_FALSE(texts.contains("compile"));
-    CHECK(texts["checkpoint"] == "none");
   }
 }
 

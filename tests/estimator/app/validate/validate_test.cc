@@ -53,30 +53,6 @@ TEST_CASE("validate: each measured quantity of a record gives a line, in the rec
   CHECK(*mebibytes[0].predicted * 1.048576 == doctest::Approx(*lines[2].predicted));
 }
 
-TEST_CASE("validate: a version that nobody released leaves the run out") {
-  const auto why = [](const std::string& framework, const std::string& version) {
-    return answer(fmt::format(R"("device": "titan-xp", "model": "builtin:cnn-torres", "batch": 32,
-        "framework": "{}", "framework_version": "{}", "nvidia_smi_mb": 600)",
-                              framework, version),
-                  "memory")[0]
-        .skipped;
-  };
-  CHECK(why("pytorch", "99").starts_with("there is no pytorch 99: newest known is "));
-  CHECK(why("pytorch", "24.05").starts_with("there is no pytorch 24.5: "));
-  CHECK(why("tensorflow", "7.1").starts_with("there is no tensorflow 7.1: "));
-  const auto with = [](const std::string& more) {
-    return answer(kRun + R"(, "nvidia_smi_mb": 600)" + more, "memory")[0].skipped;
-  };
-  CHECK(with(R"(, "cudnn": "99")").starts_with("there is no cudnn 99: "));
-  CHECK(with(R"(, "cuda": "99.1")").starts_with("there is no cuda 99.1: "));
-  CHECK(with(R"(, "cudnn": "7 (major only given)", "cuda": "10.1.243")").empty());
-  CHECK(with(R"(, "n_gpus": 0)") == "the record has no GPU: n_gpus is 0");
-  for (const char* version : {"1.4", "1", "2.1.0+cu118", "1.1-1.4 era", "nightly", ""}) {
-    CAPTURE(version);
-    CHECK(why("pytorch", version).empty());
-  }
-}
-
 // What a record says of a setting under its own name is read, or the run is another one.
 TEST_CASE("validate: a setting that records do not read leaves the run out") {
   const auto why = [](const std::string& more) {
