@@ -185,6 +185,8 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   } else {
     whole.values = TRY(config_values(root, file_name, family, common));
   }
+  if (const JsonValue* note = family.find("note"); note && note->string())
+    warnings.push_back(warning("W357", *note->string(), place));
   shorten_sequence(*model, whole.values);
   ConfigOptions model_options{.set = std::move(whole.values),
                               .symbols = std::set<std::string>{"sequence"}};

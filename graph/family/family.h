@@ -18,6 +18,8 @@
 // Where peft puts adapters: "lora_targets" by default; "lora_stacked", names of layers of older
 // releases, with the parameters that hold them now; "lora_head": true, for the classifier too.
 //
+// What a user must know of every answer: "note", a warning (W357).
+//
 // A family that is "like" another has that one's layers: its "keys" and "defaults" (of parameters)
 // stand before those. "each" has rows for the keys of an object's members. A key that is null is as
 // if it were not there, unless the family says what null means. Keys that change neither memory nor
