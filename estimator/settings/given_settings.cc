@@ -59,18 +59,6 @@ Result<void> take_trainer_defaults(const GivenSettings& given, Request& request)
   return {};
 }
 
-// Weights in four bits are sharded as they were loaded, and so are adapters beside them: "one
-// should never call prepare_model_for_kbit_training when doing QLoRA + FSDP / DS-Zero3"
-// (trl/trainer/sft_trainer.py 0.12, is_sharded_qlora and autocast_adapter_dtype).
-void take_sharded_defaults(Request& request) {
-  Finetune& finetune = request.recipe.finetune;
-  const bool shards = request.parallel.fsdp || request.parallel.zero == int64_t{3};
-  if (finetune.kind != FinetuneKind::kQlora || !shards) return;
-  if (!parallel::is_parameter(*quantization_of(finetune))) return;
-  if (!request.given.contains("kbit-prepare")) finetune.prepared = Prepared::kNone;
-  if (!request.given.contains("lora-upcast")) finetune.adapters_wide = false;
-}
-
 // What several settings say together.
 Result<void> combine(Request& request) {
   take_sharded_defaults(request);
@@ -115,6 +103,15 @@ std::set<std::string, std::less<>> GivenSettings::names() const {
     if (!one.by_default) names.emplace(one.row->name);
   }
   return names;
+}
+
+void take_sharded_defaults(Request& request) {
+  Finetune& finetune = request.recipe.finetune;
+  const bool shards = request.parallel.fsdp || request.parallel.zero == int64_t{3};
+  if (finetune.kind != FinetuneKind::kQlora || !shards) return;
+  if (!parallel::is_parameter(*quantization_of(finetune))) return;
+  if (!request.given.contains("kbit-prepare")) finetune.prepared = Prepared::kNone;
+  if (!request.given.contains("lora-upcast")) finetune.adapters_wide = false;
 }
 
 Result<Request> to_request(const GivenSettings& given) {

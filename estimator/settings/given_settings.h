@@ -39,6 +39,12 @@ class GivenSettings {
   std::vector<One> all_;
 };
 
+// Of QLoRA whose weights are sharded, where nothing else is given: weights in four bits are sharded
+// as they were loaded, and so are adapters beside them: "one should never call
+// prepare_model_for_kbit_training when doing QLoRA + FSDP / DS-Zero3"
+// (trl/trainer/sft_trainer.py 0.12, is_sharded_qlora and autocast_adapter_dtype).
+void take_sharded_defaults(Request& request);
+
 // E1xx for the first that is not as it should be, E114 for one that is given twice.
 Result<Request> to_request(const GivenSettings& given);
 

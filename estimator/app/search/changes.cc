@@ -6,6 +6,7 @@
 
 #include "estimator/app/search/largest_batch.h"
 #include "estimator/estimator.h"
+#include "estimator/settings/given_settings.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {
@@ -54,8 +55,10 @@ ChangeKind adapters(const Request& request, bool of_family) {
   if (!of_family || request.recipe.mode != Mode::kTrain || !full) return {};
   return {{setting("finetune", "lora"), "trains only adapters",
            [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kLora; }},
-          {setting("finetune", "qlora"), "adapters, the rest in 4 bits",
-           [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kQlora; }}};
+          {setting("finetune", "qlora"), "adapters, the rest in 4 bits", [](Request& r) {
+             r.recipe.finetune.kind = FinetuneKind::kQlora;
+             take_sharded_defaults(r);
+           }}};
 }
 
 }  // namespace
