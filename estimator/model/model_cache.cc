@@ -41,13 +41,14 @@ Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Rec
 }
 
 Result<LoadedModel> ModelCache::load(const ModelRequest& request) {
-  // A file's loops and shapes are read at its sizes.
-  const bool at_any_batch = loaded_ && !loaded_->model.from_onnx && !loaded_->model.record;
   ModelRequest same = request;
-  if (at_any_batch) same.batch = loaded_->request.batch;
-  if (loaded_ && loaded_->request == same) return loaded_->model;
+  if (loaded_ && loaded_->at_any_batch) same.batch = loaded_->request.batch;
+  const bool again = loaded_ && loaded_->request == same;
+  if (again && loaded_->model) return *loaded_->model;
   auto model = TRY(load_model(request));
-  loaded_ = Loaded{request, model};
+  // A file's loops and shapes are read at its sizes.
+  if (!again) loaded_ = Loaded{request, !model.from_onnx && !model.record};
+  if (again) loaded_->model = model;
   return model;
 }
 

@@ -1,7 +1,7 @@
 // ModelCache: the models that a search, a sweep or a validation has compiled so far.
 //
 //   auto entry = cache.at(request, recipe, policy, {{"batch", 64}});
-//   const auto bound = (*entry)->step(binding_at((*entry)->model, {{"batch", 64}}));
+//   const auto bound = (*entry)->step()(binding_at((*entry)->model, {{"batch", 64}}));
 #pragma once
 
 #include <list>
@@ -22,13 +22,17 @@ class ModelCache {
  public:
   struct Entry {
     Entry(const ModelRequest& of, const Recipe& with, const Policy& by, CompiledModel compiled)
-        : request(of), recipe(with), policy(by), model(std::move(compiled)), step(model.step) {}
+        : request(of), recipe(with), policy(by), model(std::move(compiled)) {}
+    // For many bindings; its tape is made at the first.
+    StepBinder& step() { return binder_ ? *binder_ : binder_.emplace(model.step); }
     // As asked for: a config may say its own loss, and compiling may turn the layout.
     ModelRequest request;
     Recipe recipe;
     Policy policy;
     CompiledModel model;
-    StepBinder step;
+
+   private:
+    std::optional<StepBinder> binder_;
   };
 
   // One whose guards hold at `sizes`; compiled there where none is known. Errors of load_model()
@@ -39,10 +43,12 @@ class ModelCache {
   void clear();  // of what was compiled: the model as it was read is kept
 
  private:
-  // A model as it was read last, for other recipes; of another batch too where it is a config.
+  // What was read last; a config is the same at any batch. Its graph is kept where it is asked for
+  // again, for another recipe: a large file that is compiled once is in memory once.
   struct Loaded {
     ModelRequest request;
-    LoadedModel model;
+    bool at_any_batch = false;
+    std::optional<LoadedModel> model{};
   };
   Result<LoadedModel> load(const ModelRequest& request);
 

@@ -294,6 +294,8 @@ void Machine::mark_end_of_forward() {
   step_.end_of_forward = step_.events.size();
   step_.saved.clear();
   std::vector<char> seen(step_.buffers.size(), 0);
+  // Those of passes before, which a schedule has by the hundred.
+  std::erase_if(grad_nodes_, [](const auto& node) { return node.expired(); });
   const auto save = [&](BufferId id, const GradNode& node, std::string_view rule) {
     step_.saved.push_back({id, node.node, rule});
     ever_saved_.push_back(id);

@@ -150,7 +150,7 @@ class Updater {
     for (Group& group : groups_of()) {
       const auto states = static_cast<int>(group.rule->states.size());
       const UpdatePass pass{.read = 2, .written = 1, .states = true, .flop = 2 + 5 * states};
-      launch(pass, group, whole_of(group, pass), true);
+      launch(pass, group, whole_of(group, pass));
     }
   }
 
@@ -189,7 +189,7 @@ class Updater {
       for (const Group& group : groups) {
         const TensorType& type = group.parameters.front();
         if (piece.makes) made.back().push_back(m_.allocate(type.dtype, type.shape));
-        launch(pass, group, whole_of(group, pass), true);
+        launch(pass, group, whole_of(group, pass));
       }
       if (piece.frees) made.pop_front();
     }
@@ -254,23 +254,27 @@ class Updater {
     const Portion all = whole_of(group, pass);
     const bool lists = group.rule->form != UpdateForm::kLoop;
     const int64_t launches = lists ? launches_of(group, pass) : 1;
-    for (int64_t i = 0; i < launches; ++i)
-      launch(pass, group, share_of(all, launches, i == 0), i == 0);
+    if (launches > 0) launch(pass, group, share_of(all, launches, true));
+    if (launches < 2) return;
+    const Kernel other = kernel_of(pass, group, share_of(all, launches, false));
+    for (int64_t i = 1; i < launches; ++i) m_.launch(other, {}, {}, false);  // of the same call
   }
 
-  // `first`: else one more launch of the same call.
-  void launch(const UpdatePass& pass, const Group& group, const Portion& portion, bool first) {
+  void launch(const UpdatePass& pass, const Group& group, const Portion& portion) {
+    m_.launch(kernel_of(pass, group, portion), {}, {});
+  }
+
+  Kernel kernel_of(const UpdatePass& pass, const Group& group, const Portion& portion) const {
     Dim written = portion.bytes * Dim(pass.written + (writes_gradients(pass, group) ? 1 : 0));
     if (pass.made) written += made_bytes(pass, group, portion);
-    m_.launch({.kernel_class = KernelClass::kUpdate,
-               .pass = Pass::kForward,
-               .dtype = group.parameters.front().dtype,
-               .op = std::string(row_.name),
-               .flop = portion.count * Dim(pass.flop),
-               .read = portion.bytes * Dim(pass.read) + portion.states,
-               .written = written + portion.states,
-               .problem = RowsProblem<Dim>{.rows = 1, .columns = portion.count}},
-              {}, {}, first);
+    return {.kernel_class = KernelClass::kUpdate,
+            .pass = Pass::kForward,
+            .dtype = group.parameters.front().dtype,
+            .op = std::string(row_.name),
+            .flop = portion.count * Dim(pass.flop),
+            .read = portion.bytes * Dim(pass.read) + portion.states,
+            .written = written + portion.states,
+            .problem = RowsProblem<Dim>{.rows = 1, .columns = portion.count}};
   }
 
   // A kernel that is told the scale of gradients writes them without it.

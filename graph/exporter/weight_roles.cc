@@ -31,9 +31,9 @@ void find_frozen_norms(const Graph& graph, std::vector<WeightRole>& kinds) {
   for (const Node& node : graph.nodes) {
     if (is_batch_norm(node)) continue;
     for (const TensorId in : node.inputs) {
-      const std::string name = in != kNoTensor ? graph.tensors[in].name : std::string();
+      const std::string_view name = in != kNoTensor ? graph.tensors[in].name : std::string_view();
       if (last_part(name) == kStatistic)
-        norms.insert(name.substr(0, name.size() - kStatistic.size()));
+        norms.emplace(name.substr(0, name.size() - kStatistic.size()));
     }
   }
   for (TensorId id = 0; id < kinds.size() && !norms.empty(); ++id) {

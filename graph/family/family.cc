@@ -122,6 +122,10 @@ std::vector<FamilyRow> families() {
 }
 
 std::string family_file_of(std::string_view model_type) {
+  // Most types are their family's name: no other file need be read.
+  const std::string same = std::string(model_type) + ".json";
+  const auto root = read_family_file(same);
+  if (root && std::ranges::count(row_of(same, *root).model_types, model_type) > 0) return same;
   // Once: a search asks for the same few again and again.
   static const std::map<std::string, std::string, std::less<>> kFiles = [] {
     std::map<std::string, std::string, std::less<>> files;

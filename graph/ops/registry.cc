@@ -1,8 +1,10 @@
 // The explicit list of families. A family file defines its table and is named here.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/base/text.h"
 #include "graph/ops/families.h"
@@ -35,23 +37,27 @@ const std::vector<const OpRow*>& rows() {
   return kRows;
 }
 
-// ONNX's own operators: passes ask of every node, several times.
-const std::unordered_map<std::string_view, const OpRow*>& rows_by_name() {
+using DomainAndName = std::pair<std::string_view, std::string_view>;
+
+struct HashOfName {
+  size_t operator()(const DomainAndName& key) const {
+    return std::hash<std::string_view>()(key.second);
+  }
+};
+
+// Passes ask of every node, many times.
+using RowsByName = std::unordered_map<DomainAndName, const OpRow*, HashOfName>;
+
+const RowsByName& rows_by_name() {
   static const auto kRows = [] {
-    std::unordered_map<std::string_view, const OpRow*> by_name;
-    for (const OpRow* row : rows()) {
-      if (row->domain.empty()) by_name[row->name] = row;
-    }
+    RowsByName by_name;
+    for (const OpRow* row : rows()) by_name[{row->domain, row->name}] = row;
     return by_name;
   }();
   return kRows;
 }
 
-const OpRow* row_of(const Node& node) {
-  if (!node.domain.empty()) return find_op(node.domain, node.op);
-  const auto at = rows_by_name().find(node.op);
-  return at == rows_by_name().end() ? nullptr : at->second;
-}
+const OpRow* row_of(const Node& node) { return find_op(node.domain, node.op); }
 
 bool is_among(uint32_t slots, size_t input) {
   return ((slots >> std::min<size_t>(input, 31)) & 1) != 0;
@@ -95,11 +101,8 @@ bool has_attribute(const OpRow& row, std::string_view name) {
 }
 
 const OpRow* find_op(std::string_view domain, std::string_view name) {
-  if (domain == "ai.onnx") domain = "";
-  const OpRow key{.name = name, .domain = domain};
-  const auto at = std::lower_bound(rows().begin(), rows().end(), &key,
-                                   [](const auto* a, const auto* b) { return before(*a, *b); });
-  return at != rows().end() && (*at)->name == name && (*at)->domain == domain ? *at : nullptr;
+  const auto at = rows_by_name().find({domain == "ai.onnx" ? "" : domain, name});
+  return at == rows_by_name().end() ? nullptr : at->second;
 }
 
 }  // namespace plimsoll

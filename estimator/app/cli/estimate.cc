@@ -167,7 +167,8 @@ int run_estimate(EstimateFlags flags) {
     if (!asked) return report(in_model(asked.error(), request->model));
     request->asked = std::move(*asked);
   }
-  auto estimated = estimate(*request, *hwdb);
+  ModelCache models;
+  auto estimated = estimate(*request, *hwdb, &models);
   if (!estimated) return report(in_model(estimated.error(), request->model));
   const int status =
       report(as_strict(in_model(estimated->diagnostics, request->model), request->strict));
@@ -178,7 +179,7 @@ int run_estimate(EstimateFlags flags) {
   }
   const bool tables_alone = flags.output.quiet || flags.output.table() != nullptr;
   if (estimated->memory.verdict != Verdict::kFits && !estimated->on_host && (!tables_alone || page))
-    estimated->remedies = remedies(*request, *hwdb, *estimated);
+    estimated->remedies = remedies(*request, *hwdb, *estimated, models);
   std::optional<Result<LargestBatch>> batches;
   if (page) {
     constexpr size_t kRounds = 40;  // all of them

@@ -157,9 +157,10 @@ std::vector<Remedy> stacks_that_fit(const Request& request, const Hwdb& hwdb, co
 Result<Advice> advise(const Request& requested, const Hwdb& hwdb) {
   Request request = requested;
   request.trace = request.detail = request.minimum = false;
-  auto today = TRY(estimate(request, hwdb));
+  ModelCache models;
+  auto today = TRY(estimate(request, hwdb, &models));
   if (today.on_host) return of_memory_alone();
-  Trials trials(hwdb, today);
+  Trials trials(hwdb, today, models);
   return Advice{.device_id = today.device_id,
                 .sample_unit = today.time.sample_unit,
                 .usable_bytes = today.usable_bytes,

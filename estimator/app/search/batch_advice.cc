@@ -15,7 +15,8 @@ void advise_batches(const Request& original, const Hwdb& hwdb, LargestBatch& lar
   Request request = original;
   request.batch = largest.search.multiple;
   request.trace = request.detail = request.minimum = false;
-  const auto today = estimate(request, hwdb);
+  ModelCache models;
+  const auto today = estimate(request, hwdb, &models);
   if (!today || today->on_host) return;
   largest.notes.basis = today->basis;
   largest.notes.assumed = today->assumed;
@@ -23,7 +24,7 @@ void advise_batches(const Request& original, const Hwdb& hwdb, LargestBatch& lar
   BatchSearch search = largest.search;
   search.rounds = 0;
   search.parts = false;
-  Trials trials(hwdb, *today);
+  Trials trials(hwdb, *today, models);
   for (const Stack& stack : changed_stacks(request, hwdb, *today, trials)) {
     BatchRemedy remedy{stack.remedy};
     if (stack.remedy.verdict == Verdict::kFits) {

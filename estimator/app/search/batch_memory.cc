@@ -28,7 +28,7 @@ Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
 
 Result<BatchPoint> BatchMemory::operator()(int64_t size) {
   const auto here = TRY(at(size));
-  const auto plan = TRY(evaluator_.device(here.entry->model, here.entry->step, here.binding));
+  const auto plan = TRY(evaluator_.device(here.entry->model, here.entry->step(), here.binding));
   const int64_t bytes = plan.memory.device_bytes;
   const Range range = at_confidence(plan.memory.device_range, bytes, confidence_);
   return BatchPoint{size, bytes, range.low, range.high};

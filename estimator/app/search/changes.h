@@ -41,8 +41,10 @@ int64_t bytes_at_any_batch(const MemoryEstimate& memory);
 // What changes of one request come to. Each is asked once, by its settings' text.
 class Trials {
  public:
-  // `usable_bytes`: of the card. `today`: of the request as it is.
-  Trials(const Hwdb& hwdb, const Estimate& today) : hwdb_(hwdb), usable_bytes_(today.usable_bytes) {
+  // `today`: of the request as it is; `models`: that it was made with, so that a change of the
+  // framework's rules alone compiles nothing. Emptied where they grow large.
+  Trials(const Hwdb& hwdb, const Estimate& today, ModelCache& models)
+      : hwdb_(hwdb), usable_bytes_(today.usable_bytes), models_(models) {
     tried_[""] = Tried{{}, bytes_at_any_batch(today.memory)};
   }
   // The remedy of the changed request; null where the model, the framework or the card does not
@@ -62,7 +64,7 @@ class Trials {
 
   const Hwdb& hwdb_;
   int64_t usable_bytes_;
-  ModelCache models_;
+  ModelCache& models_;
   std::map<std::string, std::optional<Tried>> tried_;  // by settings; of the request by ""
   std::map<std::string, int64_t> batches_;
 };

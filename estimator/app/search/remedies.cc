@@ -44,12 +44,13 @@ std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const E
 
 }  // namespace
 
-std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estimate& today) {
+std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estimate& today,
+                             ModelCache& models) {
   Request request = asked;
   request.trace = request.minimum = false;
   std::vector<Remedy> found;
   bool keeps_batch = false;
-  Trials trials(hwdb, today);
+  Trials trials(hwdb, today, models);
   for (const Change& change : changes_of(request, hwdb, today, trials)) {
     Request changed = request;
     change.make(changed);

@@ -154,7 +154,7 @@ class Sweeper {
     const auto compiled = TRY(compiled_at(variant, entry.answer.point));
     entry.compiled = compiled;
     const CompiledModel& model = entry.compiled->entry.model;
-    StepBinder& step = entry.compiled->entry.step;
+    StepBinder& step = entry.compiled->entry.step();
     const Binding binding = binding_at(model, sizes_at(entry.answer.point));
     const Platform& platform = variant.evaluator->platform();
     if (options_.time) {
@@ -248,7 +248,7 @@ class Sweeper {
   void add_limited(Entry& entry) {
     const CompiledModel& model = entry.compiled->entry.model;
     const Binding binding = binding_at(model, sizes_at(entry.answer.point));
-    const auto bound = entry.compiled->entry.step(binding);
+    const auto bound = entry.compiled->entry.step()(binding);
     if (!bound) {
       Entry* failed[] = {&entry};
       return fail(failed, bound.error());

@@ -17,7 +17,7 @@ Result<Estimate> estimate_of(const Request& request, WebDepth depth, ModelCache&
   auto estimated = estimate(request, hwdb, &models);
   if (!estimated || estimated->on_host || depth == WebDepth::kAtOnce) return estimated;
   if (estimated->memory.verdict != Verdict::kFits)
-    estimated->remedies = remedies(request, hwdb, *estimated);
+    estimated->remedies = remedies(request, hwdb, *estimated, models);
   return estimated;
 }
 

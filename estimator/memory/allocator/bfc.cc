@@ -1,7 +1,5 @@
 #include "estimator/memory/allocator/bfc.h"
 
-#include <algorithm>
-
 namespace plimsoll {
 
 BfcAllocator::BfcAllocator(const BfcRules& rules, int64_t capacity)
@@ -16,7 +14,7 @@ int32_t BfcAllocator::allocate(int64_t bytes, int /*stream*/) {
 }
 
 int32_t BfcAllocator::cached_chunk(int64_t size) {
-  const int32_t chunk = free_.best_fit(size);
+  const int32_t chunk = free_.best_fit(chunks_, size);
   if (chunk == kNoBlock) return kNoBlock;
   free_.take(chunks_, chunk);
   const int64_t whole = chunks_[chunk].size;

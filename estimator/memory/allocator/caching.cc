@@ -1,6 +1,5 @@
 #include "estimator/memory/allocator/caching.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace plimsoll {
@@ -61,7 +60,7 @@ int32_t CachingAllocator::allocate(int64_t bytes, int stream) {
 
 // The best fit in its pool, unless PyTorch's size rules forbid lending it.
 int32_t CachingAllocator::cached_block(int64_t size, const FreeList& free) const {
-  int32_t fit = free.best_fit(size);
+  int32_t fit = free.best_fit(blocks_, size);
   if (fit == kNoBlock) return kNoBlock;
   if (rules_.expandable_segments) {
     // A block that can grow counts with the size it can grow to, so that the end of the range is
@@ -152,7 +151,7 @@ bool CachingAllocator::return_oversize(int64_t size, int pool) {
   if (!rules_.max_split_size || rules_.expandable_segments) return false;
   const int64_t wanted = std::max(size, *rules_.max_split_size);
   FreeList& free = pools_[static_cast<size_t>(pool)];
-  if (const int32_t fit = free.best_fit(wanted); fit != kNoBlock) {
+  if (const int32_t fit = free.best_fit(blocks_, wanted); fit != kNoBlock) {
     return_segment(fit, free);
     return true;
   }

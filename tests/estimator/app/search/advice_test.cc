@@ -109,7 +109,8 @@ TEST_CASE("advise: what fits is found without what cannot") {
   const auto both = [&](const Request& request) {
     const auto today = estimate(request, *hwdb);
     REQUIRE(today);
-    Trials all(*hwdb, *today), fitting(*hwdb, *today);
+    ModelCache models;
+    Trials all(*hwdb, *today, models), fitting(*hwdb, *today, models);
     std::vector<std::string> wanted, found;
     for (const Remedy& r : stacks(request, *hwdb, *today, all)) {
       if (r.verdict == Verdict::kFits) wanted.push_back(r.settings);

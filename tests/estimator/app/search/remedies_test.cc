@@ -27,10 +27,11 @@ TEST_CASE("remedies: single changes that need less, the verdict first, then the 
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb);
   const Request request = too_much();
-  const auto today = estimate(request, *hwdb);
+  ModelCache models;
+  const auto today = estimate(request, *hwdb, &models);
   REQUIRE(today);
   REQUIRE(today->memory.verdict == Verdict::kDoesNotFit);
-  const auto found = remedies(request, *hwdb, *today);
+  const auto found = remedies(request, *hwdb, *today, models);
   REQUIRE(found.size() >= 5);
   CHECK(found.front().verdict == Verdict::kFits);
   for (size_t i = 0; i < found.size(); ++i) {
@@ -61,9 +62,9 @@ TEST_CASE("remedies: single changes that need less, the verdict first, then the 
     CHECK(find(found, "--precision amp-fp16"));
     Request newer = request;
     newer.devices = {"l4"};
-    const auto on_newer = estimate(newer, *hwdb);
+    const auto on_newer = estimate(newer, *hwdb, &models);
     REQUIRE(on_newer);
-    CHECK(find(remedies(newer, *hwdb, *on_newer), "--precision amp-bf16"));
+    CHECK(find(remedies(newer, *hwdb, *on_newer, models), "--precision amp-bf16"));
   }
 }
 
@@ -74,10 +75,11 @@ TEST_CASE("remedies: what the request already has, and what its mode lacks, is n
   request.recipe.mode = Mode::kInference;
   request.recipe.precision = find_precision("amp-fp16");
   request.batch = 4000;
-  const auto today = estimate(request, *hwdb);
+  ModelCache models;
+  const auto today = estimate(request, *hwdb, &models);
   REQUIRE(today);
   REQUIRE(today->memory.verdict != Verdict::kFits);
-  for (const Remedy& remedy : remedies(request, *hwdb, *today)) {
+  for (const Remedy& remedy : remedies(request, *hwdb, *today, models)) {
     const std::string flags = spelled(remedy.settings);
     CAPTURE(flags);
     CHECK(flags.find("--precision") == flags.npos);
