@@ -83,6 +83,10 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
     if (row.name.starts_with("align")) fixed |= !plan.odd_rows;
     // Facts, from single kernels that the transcriptions do not hold.
     fixed |= row.name.starts_with("last_whole") || row.name.starts_with("clocks_");
+    if (row.name == "wgrad_steps") {
+      if (base == nullptr || !plan.adds_tiles) value = 0;
+      fixed = true;
+    }
     fixed |= plan.kernel_class == "rows" && row.name.ends_with("_backward");
     if (plan.kernel_class != "gemm" && row.name.starts_with("transpose_")) {
       value = 0;
@@ -128,6 +132,21 @@ Trial solve(const Formula& formula, const Trial& start, const Box& box,
                   kSimplexSteps);
 }
 
+// What a block's adding of its tile takes is fitted last, and alone. Fitted with the rest it draws
+// on tiles and transforms, which kernels that name no algorithm cannot tell apart: kernels left out
+// get no nearer, steps get further off.
+Trial with_weights(const FitPlan& plan, const Formula& formula, Trial trial,
+                   const std::vector<bool>& skip) {
+  if (!plan.adds_tiles || !plan.base.empty()) return trial;
+  const CoefficientRow row = coefficient_rows(plan.kernel_class)[kWgradSteps];
+  trial[kWgrad] = 0;
+  trial[kWgradSteps] = row.initial;
+  Box box{trial, trial};
+  box.low[kWgradSteps] = row.low;
+  box.high[kWgradSteps] = row.high;
+  return solve(formula, trial, box, skip);
+}
+
 // Fewer shapes than this are left out one by one.
 constexpr size_t kFewShapes = 12;
 
@@ -145,14 +164,16 @@ std::vector<int> folds_of(const Formula& formula) {
 }
 
 // Each kernel by terms learnt without its fold.
-std::vector<LeftOut> leave_out(const Formula& formula, const Trial& whole, const Box& box) {
+std::vector<LeftOut> leave_out(const FitPlan& plan, const Formula& formula, const Trial& whole,
+                               const Box& box) {
   const std::vector<int> fold_of = folds_of(formula);
   const std::vector<bool> none(formula.size(), false);
   std::vector<LeftOut> left_out;
   for (int fold = 0; fold <= std::ranges::max(fold_of); ++fold) {
     std::vector<bool> skip;
     for (const int of : fold_of) skip.push_back(of == fold);
-    const auto values = formula.values(solve(formula, whole, box, skip), none);
+    const Trial others = with_weights(plan, formula, solve(formula, whole, box, skip), skip);
+    const auto values = formula.values(others, none);
     for (size_t i = 0; i < formula.size(); ++i) {
       if (skip[i]) left_out.push_back({i, values[i].seconds});
     }
@@ -249,13 +270,14 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   }
   const Formula formula(plan, cards, kernels);
   const std::vector<bool> none(formula.size(), false);
-  const Trial trial = solve(formula, start.trial, start.box, none);
+  const Trial whole = solve(formula, start.trial, start.box, none);
+  const Trial trial = with_weights(plan, formula, whole, none);
 
   FitReport report;
   Fit& fit = report.fit;
   fit = blank_fit(plan, trial);
   fit.measured = static_cast<int64_t>(formula.size());
-  score(report, formula, leave_out(formula, trial, start.box));
+  score(report, formula, leave_out(plan, formula, whole, start.box));
   count_algorithms(report, formula, trial);
   return report;
 }

@@ -8,14 +8,14 @@ using Cards = std::vector<FitCard>;
 using Plans = std::vector<FitPlan>;
 
 // Terms that forward measurements cannot tell.
-const Words kBackwardTerms = {"dgrad",          "wgrad",   "strided_dgrad",
-                              "nonfused_wgrad", "columns", "scatter"};
+const Words kBackwardTerms = {"dgrad",   "wgrad",   "strided_dgrad", "nonfused_wgrad",
+                              "columns", "scatter", "wgrad_steps"};
 // All but the Fourier transforms: those of DeepBench are too few to fit them.
 const Words kAllButFft = {
     "tile_128x128", "tile_128x64",   "tile_64x128", "tile_64x64", "tile_128x32",    "tile_32x128",
     "tile_32x32",   "tile_64x16",    "tile_16x64",  "residency",  "prologue",       "fixed_us",
     "bandwidth",    "dgrad",         "wgrad",       "fused",      "nonfused_wgrad", "nonfused",
-    "transform",    "strided_dgrad", "columns",     "scatter",    "few_channels"};
+    "transform",    "strided_dgrad", "columns",     "scatter",    "few_channels",   "wgrad_steps"};
 const Words kNonfusedTerms = {"nonfused", "nonfused_wgrad", "transform"};
 // Operators that only whole steps tell: jcjohnson/cnn-benchmarks, eight cards.
 const Words kStepTerms = {"x_norm_forward", "x_norm_backward", "x_pool_forward", "x_pool_backward",
@@ -92,6 +92,7 @@ FitPlan double_of(std::string_view name, const FitPlan& base, int library) {
   plan.sources = {};
   plan.cards = {};
   plan.in_situ = 1;
+  plan.adds_tiles = false;
   plan.given = kDouble;
   plan.note =
       "one efficiency of all tiles, from 174 steps in fp64 on TITAN Xp and GTX 1080 Ti "
@@ -221,7 +222,8 @@ FitPlan conv_row(std::string_view name, int capability, int library, int first, 
           .first = first,
           .last = last,
           .sources = kDeepbench,
-          .cards = cards};
+          .cards = cards,
+          .adds_tiles = true};
 }
 
 // cuDNN's generations on Maxwell. Only 5.0 was measured kernel by kernel; what 5.1 added and what
@@ -276,6 +278,7 @@ Plans conv_plans() {
   p100_half.arithmetic = "f16";
   FitPlan v100_tensor = conv_row("conv-v100-tensor", 70, 706, 0, 9999, kV100);
   v100_tensor.arithmetic = "f16_tensor";
+  v100_tensor.adds_tiles = false;  // no better left out
   p100_half.in_situ = kPascalInSitu;
   v100_tensor.in_situ = kVoltaInSitu;
   const FitPlan sm61_double = double_of("conv-sm61-f64", sm61, 706);

@@ -31,6 +31,7 @@ struct FitPlan {
   std::vector<FitCard> cards{};
   bool splits_k = true;
   bool many_slices = false;   // ... into more than 32
+  bool adds_tiles = false;    // gradients of weights: blocks add their tiles to memory
   bool odd_rows = false;      // sizes measured are odd enough to tell what misaligned rows cost
   bool odd_shapes = false;    // as Fit::odd_shapes
   bool shapes_apart = false;  // measurements of the other shapes are another plan's

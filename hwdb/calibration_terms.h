@@ -46,7 +46,7 @@ inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
 // share one model; estimator/kernels/conv_algorithms.h has the rest.
 enum ConvTerm {
   kDgrad = kGemmTermCount,  // efficiency of a pass or algorithm relative to its tile
-  kWgrad,
+  kWgrad,                   // 0: that of kDgrad, with kWgradSteps beside it
   kStridedDgrad,
   kFused,     // Winograd F(2x2,3x3) in one kernel
   kNonfused,  // Winograd in three kernels, forward and data gradient
@@ -57,6 +57,7 @@ enum ConvTerm {
   kFft,
   kFftTransform,
   kFewChannels,  // ln slowdown of a forward pass that reads fewer than 8 channels
+  kWgradSteps,   // k-steps that a block takes to add its tile of the weights' gradient to memory
   kConvTermCount,
 };
 inline constexpr std::array<CoefficientRow,
@@ -74,6 +75,7 @@ inline constexpr std::array<CoefficientRow,
         {"fft", .8, .2, 1},
         {"fft_transform", .34, .1, 1},
         {"few_channels", 0, -.5, 1.2},
+        {"wgrad_steps", 150, 0, 1000},
     }};
 
 // Depthwise convolutions; estimator/kernels/depthwise.h. Clocks of one multiprocessor, but for the

@@ -6,7 +6,9 @@
 
 namespace plimsoll {
 
-bool may_be_idle(const CoefficientRow& row) { return row.low <= 0 && row.high >= 0; }
+bool may_be_idle(const CoefficientRow& row) {
+  return (row.low <= 0 && row.high >= 0) || row.name == "wgrad";
+}
 
 // cuDNN 9 has no Fourier transforms, and none of Winograd's on tensor cores.
 bool is_used(const CoefficientRow& row, const Fit& fit) {

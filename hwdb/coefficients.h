@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-// Whether the term may be 0, which is to have no effect.
+// Whether the term may be 0, which is to have no effect of its own.
 bool may_be_idle(const CoefficientRow& row);
 // Whether the libraries of the fit have what the term is of.
 bool is_used(const CoefficientRow& row, const Fit& fit);

@@ -55,6 +55,7 @@ std::vector<double> carried_over(std::vector<double> terms, std::string_view ker
   each({kTransposeA, kTransposeB, kTransposeBoth, kAlign, kAlignOdd},
        [&](double logarithm) { return carrier.slowdown(logarithm); });
   if (conv) {
+    each({kWgradSteps}, [&](double steps) { return carrier.steps(steps); });
     each({kDgrad, kWgrad, kStridedDgrad, kColumns}, [&](double e) { return carrier.relative(e); });
     each({kFewChannels}, [&](double logarithm) { return carrier.slowdown(logarithm); });
   }

@@ -3,7 +3,7 @@
 //
 // With N images, i = C/groups, o = K/groups, P output and H input positions, T filter taps:
 //   implicit GEMM   (P*N x o, k = i*T); data gradient (H*N x i, k = o*T / stride);
-//                   weight gradient (i*T x o, k = P*N, split)
+//                   weight gradient (i*T x o, k = P*N, split; on ordinary cores P whole slabs)
 //   columns         data gradient by (P*N x i*T, k = o) and a scatter
 //   Winograd        fused F(2x2,3x3); non-fused F(2x2) and F(4x4): a^2 products (tiles x o, k = i)
 //                   between memory-bound transforms
@@ -81,7 +81,7 @@ class ConvModel {
   bool products_only_;
   double bandwidth_, transform_, scatter_, fft_transform_, fixed_;
   double dgrad_, wgrad_, strided_dgrad_, fused_, nonfused_, nonfused_wgrad_, columns_, fft_,
-      few_channels_;
+      few_channels_, wgrad_steps_;
 };
 
 }  // namespace plimsoll

@@ -71,7 +71,7 @@ GemmCost GemmModel::cost(const GemmShape& s, double limit) const {
   const double plain = s.bytes > 0 ? s.bytes : three;
   const double at_once = plain / bandwidth_;
   const double slower = misaligned(s) * layout_[2 * s.a_t + s.b_t] * s.slower;
-  const double prologue = prologue_ * s.prologue;
+  const double prologue = prologue_ * s.prologue + s.more_steps;
   const double depth = s.k + prologue;
   const int most = s.may_split ? most_splits_ : 1;
   GemmCost best{.seconds = limit - fixed_, .flop = 2 * result * s.k};

@@ -28,9 +28,10 @@ struct GemmShape {
   bool in_memory = false;
   double bytes = 0;  // traffic where it is not that of three matrices, as in a convolution
   bool may_split = true;
-  double slower = 1;     // factor on the compute time
-  double prologue = 1;   // factor on the prologue
-  uint32_t tiles = ~0u;  // bit t: tile t may be chosen
+  double slower = 1;      // factor on the compute time
+  double prologue = 1;    // factor on the prologue
+  double more_steps = 0;  // of k, that a block takes beside
+  uint32_t tiles = ~0u;   // bit t: tile t may be chosen
 };
 
 // What one card gives to this class of kernel.

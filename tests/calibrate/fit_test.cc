@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "calibrate/search.h"
+#include "hwdb/calibration_terms.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
@@ -57,6 +58,35 @@ TEST_CASE("a plan without a card's rates or measurements is refused") {
   std::map<std::string, DeviceRates> rates;
   rates["tesla-v100-sxm2-16gb"] = {};
   CHECK(fit_kernels(v100, {}, rates, {}).error().front().code == "E510");
+}
+
+// With them tiles and transforms would move, and with those forward passes
+// (docs/accuracy-limits.md).
+TEST_CASE("what gradients of weights add to memory is fitted when all else is") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  const std::map<std::string, DeviceRates> rates = {
+      {"tesla-v100-sxm2-16gb", rates_of(*hwdb->device("tesla-v100-sxm2-16gb"))}};
+  const FitPlan with = plan("conv-v100");
+  FitPlan without = with;
+  without.adds_tiles = false;
+  const std::vector<MeasuredKernel> all = transcription("conv");
+  std::vector<MeasuredKernel> some;
+  for (const MeasuredKernel* k : kernels_of(with, all, rates)) {
+    if (k->shape % 6 == 0) some.push_back(*k);
+  }
+  REQUIRE(some.size() > 20);
+  const auto added = fit_kernels(with, some, rates, {}),
+             other = fit_kernels(without, some, rates, {});
+  REQUIRE(added.has_value());
+  REQUIRE(other.has_value());
+  for (size_t i = 0; i < added->fit.terms.size(); ++i) {
+    if (i != kWgrad && i != kWgradSteps) CHECK(added->fit.terms[i] == other->fit.terms[i]);
+  }
+  CHECK(added->fit.terms[kWgrad] == 0);
+  CHECK(added->fit.terms[kWgradSteps] > 0);
+  CHECK(other->fit.terms[kWgradSteps] == 0);
+  CHECK(added->passes.at("forward").error == other->passes.at("forward").error);
 }
 
 TEST_CASE("a transcription names its line when a column is missing or wrong") {

@@ -92,7 +92,7 @@ GemmCost by_definition(const GemmShape& s, std::span<const double> terms, const 
       const double a_round = rates.sms * resident, rounds = std::floor(tiles * split / a_round);
       const double last = std::ceil((tiles * split - rounds * a_round) / rates.sms);
       const double partial = last > 0 ? last / std::pow(last / resident, terms[kResidency]) : 0;
-      const double steps = std::ceil(s.k / split) + terms[kPrologue] * s.prologue;
+      const double steps = std::ceil(s.k / split) + terms[kPrologue] * s.prologue + s.more_steps;
       const double compute = (rounds * resident + partial) * 2 * fast * slow * steps / rate *
                              std::exp(slower) * s.slower;
       const double bytes = plain + (split > 1 ? 8 * s.batch * s.m * s.n * split : 0);
@@ -127,6 +127,7 @@ TEST_CASE("the search for tile and split leaves out nothing") {
     shape.element_bytes = i % 4 < 2 ? 2 : 4;
     shape.in_memory = i % 3 == 0;
     shape.prologue = i % 11 == 0 ? .125 : 1;
+    shape.more_steps = i % 6 == 0 ? 150 : 0;
     for (int one = 0; one < 8; ++one) {
       shape.m = extent(20000);
       shape.n = extent(20000);
