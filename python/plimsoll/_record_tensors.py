@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ class Held:
     tensors: list[Any]
     modules: list[Any]
     optimizers: list[Any]
+    scalers: Sequence[Any] = ()
 
 
 def held() -> Held:
@@ -30,7 +31,8 @@ def held() -> Held:
         wanted = {kind for kind in kinds if issubclass(kind, base)}
         return [thing for thing in things if type(thing) in wanted]
 
-    return Held(all_of(torch.Tensor), all_of(torch.nn.Module), all_of(torch.optim.Optimizer))
+    scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    return Held(all_of(torch.Tensor), all_of(torch.nn.Module), all_of(torch.optim.Optimizer), all_of(scaler))
 
 
 def empty(everything: Held, mode: Any, inputs: Iterable[Any]) -> None:
