@@ -82,6 +82,9 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank={rank} is none of world_size={world_size}")
+    why = why_no_record()
+    if why:
+        raise InputError([Diagnostic("E292", "error", f"no step is recorded: {why}")])
     import_all()
     arguments = arguments_of(inputs)
     recorder = Recorder(step, arguments, axes_of(arguments, dims), capability, (world_size, rank) if world_size > 1 else None)
@@ -98,6 +101,8 @@ def why_no_record() -> str:
 
     if not LIBRARY.exists():
         return "it takes the package for Linux"
+    if torch.version.cuda is None and not torch.version.hip and not hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
+        return f"PyTorch {torch.__version__} for the CPU knows no card that is not there; it takes PyTorch 2.10 or later, or PyTorch for CUDA"
     return "it takes PyTorch for CUDA or for the CPU, which pip installs on Linux; a card it does not take" if torch.version.hip else ""
 
 

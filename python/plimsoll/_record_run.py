@@ -102,6 +102,8 @@ def run(step: Callable[..., Any], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     stand_in_for_recurrent_layers(trace.note_call)
     stand_in_for_packed_sequences(values)
     leave_uncompiled(everything.modules, values)
+    if any(not scaler.is_enabled() for scaler in everything.scalers):
+        values.state("a GradScaler that is disabled does nothing: without a GPU it disables itself when it is created, so create it inside the step")
     with mode, trace, OnCard(storages, stays):
         ours = step if isinstance(step, ModuleStep) else None
         if ours is not None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ class Held:
     tensors: list[Any]
     modules: list[Any]
     optimizers: list[Any]
+    scalers: Sequence[Any] = ()
 
 
 def held() -> Held:
@@ -33,7 +34,8 @@ def held() -> Held:
     # What has no size yet is of nobody's step.
     tensors = [tensor for tensor in all_of(torch.Tensor) if not is_lazy(tensor)]
     modules = [module for module in all_of(torch.nn.Module) if not any(map(is_lazy, (*module._parameters.values(), *module._buffers.values())))]
-    return Held(tensors, modules, all_of(torch.optim.Optimizer))
+    scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    return Held(tensors, modules, all_of(torch.optim.Optimizer), all_of(scaler))
 
 
 def is_lazy(tensor: Any) -> bool:

@@ -1,7 +1,7 @@
 """What steps of step_cases.py take, asked of PyTorch itself; and their records, as plimsoll.from_step() makes them.
 
     ORACLE_BUILD=FOLDER python step_goldens.py figures FILE       peak and residents of each, at two batches
-    python step_goldens.py records FOLDER FILE                   compares records with FILE and writes the first of each kind
+    python step_goldens.py records FOLDER FILE                   compares records with FILE and writes them
     ORACLE_BUILD=FOLDER python step_goldens.py networks FILE [NAME ...]   the same figures of step_networks.py, step_graphs.py and step_libraries.py, at one batch
     python step_goldens.py compare FILE [NAME ...]               and their records beside them; what differs is noted in FILE
 
@@ -194,8 +194,7 @@ def write_records(folder, path):
     for name, make in step_cases.cases():
         modules, inputs, program = make(BATCHES[0])
         model = plimsoll.from_step(program(*modules), inputs)
-        if name.endswith("_1"):
-            model.save(Path(folder) / f"{name[:-2]}.plimsoll.json.gz")
+        model.save(Path(folder) / f"{name.removesuffix('_1')}.plimsoll.json.gz")
         found = [peak_of(model, row["batch"]) for row in wanted[name]]
         same = found == [row["peak"] for row in wanted[name]]
         other += not same

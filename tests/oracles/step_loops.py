@@ -11,7 +11,7 @@ from step_networks import network
 
 @network
 def contrast_with_a_queue(batch, width=32, length=192):
-    """MoCo: keys of a slow encoder, a queue of older keys as a buffer that is written in place, autocast and a scaler, two parts added up."""
+    """MoCo: keys of a slow encoder, a queue of older keys as a buffer that is written in place, autocast and a scaler, three parts added up."""
     class Queue(nn.Module):
         def __init__(self):
             super().__init__()
@@ -21,9 +21,11 @@ def contrast_with_a_queue(batch, width=32, length=192):
 
     def program(fast, slow, queue):
         update = torch.optim.SGD(fast.parameters(), lr=0.03, momentum=0.9, weight_decay=1e-4)
-        scaler = torch.amp.GradScaler("cuda")
+        scaler = None
 
         def step(first, second):
+            nonlocal scaler
+            scaler = scaler or torch.amp.GradScaler("cuda")  # which turns itself off where no card is
             for a, b in zip(first.chunk(3), second.chunk(3)):
                 with torch.no_grad():
                     for p, q in zip(fast.parameters(), slow.parameters()):

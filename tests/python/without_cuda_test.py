@@ -62,6 +62,18 @@ def convolves(last=False, autocast=None, trains=True):
     return step, (x,)
 
 
+@unittest.skipUnless(HAS_TORCH and hasattr(torch._C, "_ensureCUDADeviceGuardSet"), "no torch, or one before 2.10")
+class Older(unittest.TestCase):
+    def test_versions_are_named_that_record(self):
+        guard = torch._C._ensureCUDADeviceGuardSet
+        del torch._C._ensureCUDADeviceGuardSet
+        try:
+            with mock.patch.object(torch.version, "cuda", None), self.assertRaisesRegex(plimsoll.InputError, "2.10 or later, or PyTorch for CUDA"):
+                plimsoll.from_step(lambda x: x.sum(), (torch.zeros(2),))
+        finally:
+            torch._C._ensureCUDADeviceGuardSet = guard
+
+
 @unittest.skipUnless(WITH_CUDA, "no torch with CUDA")
 class SameRecord(unittest.TestCase):
     """One PyTorch, asked in both ways."""
