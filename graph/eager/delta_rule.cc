@@ -95,7 +95,9 @@ Value upper_triangle(Machine& m) {
   return elementwise(m, "triu", {&ones, 1}, DType::kBool);
 }
 
-Value turned(Machine& m, const Value& x) { return transpose(m, x, x.rank() - 2, x.rank() - 1); }
+Value transposed_last(Machine& m, const Value& x) {
+  return transpose(m, x, x.rank() - 2, x.rank() - 1);
+}
 
 // What the scan over chunks reads, each with an axis of chunks.
 struct Scanned {
@@ -124,7 +126,7 @@ Value scan(Machine& m, const Scanned& in, Value state, const Dim& chunks) {
     across = matmul(m, of_chunk(in.query), state);
     out = assign(m, out, add(m, across, matmul(m, of_chunk(in.within), corrected)), false);
     state = add(m, mul(m, state, of_chunk(in.decay)),
-                matmul(m, turned(m, of_chunk(in.key)), corrected));
+                matmul(m, transposed_last(m, of_chunk(in.key)), corrected));
   }
   m.set_turns(1);
   return out;
@@ -160,8 +162,8 @@ Value gated_delta_rule(Machine& m, const DeltaRuleInputs& in) {
   Value pairwise = add(m, unsqueeze(m, total, 4), unsqueeze(m, total, 3), "sub");
   pairwise = masked_fill(m, pairwise, mask);
   pairwise = exponential(m, pairwise);
-  const Value system = mul(m, matmul(m, k_beta, turned(m, key)), pairwise);
-  const Value within = mul(m, matmul(m, query, turned(m, key)), pairwise);
+  const Value system = mul(m, matmul(m, k_beta, transposed_last(m, key)), pairwise);
+  const Value within = mul(m, matmul(m, query, transposed_last(m, key)), pairwise);
   const Value decayed_k_beta = times_rows(m, k_beta, exponential(m, total));
   const Value values = solve_triangular(m, system, v_beta);
   const Value decayed_keys = solve_triangular(m, system, decayed_k_beta);

@@ -34,11 +34,11 @@ Value solve_triangular(Machine& m, const Value& a, const Value& b) {
              Gradients out(2);
              const Value of_b = solved(mm, transpose(mm, n.saved(0), last - 1, last), g[0]);
              if (n.needs(0)) {
-               const Value x_turned = transpose(mm, n.saved(1), last - 1, last);
+               const Value x_transposed = transpose(mm, n.saved(1), last - 1, last);
                const auto same = [&](const char* op, const Value& v) {
                  return elementwise(mm, op, {&v, 1}, v.dtype());
                };
-               out[0] = same("neg", matmul(mm, of_b, x_turned));
+               out[0] = same("neg", matmul(mm, of_b, x_transposed));
                out[0] = same("tril", out[0]);
              }
              if (n.needs(1)) out[1] = of_b;

@@ -268,7 +268,13 @@ constexpr OpRow kCompositeRows[] = {
      .shape = gated_delta_rule,
      .lower = lower::gated_delta_rule,
      .example = "f32[B,64,2,8] f32[B,64,2,8] f32[B,64,2,8] f32[B,64,2] f32[B,64,2] -> "
-                "f32[B,64,2,8] | flop 1"},
+                "f32[B,64,2,8] | flop 690064*B + 4096 | keeps bool[64,64] f32[2*B,64,64] "
+                "f32[2*B,64,8] f32[2*B,64,8] f32[2*B,64,8] f32[2*B,8,64] f32[2*B,8,64] "
+                "f32[2*B,8,8] f32[B,2,1,64,1] f32[B,2,1,64,1] f32[B,2,1,64,64] "
+                "f32[B,2,1,64,64] f32[B,2,1,64,64] f32[B,2,1,64,64] f32[B,2,1,64,8] "
+                "f32[B,2,1,64,8] f32[B,2,1,64,8] f32[B,2,1,64,8] f32[B,2,64,1] f32[B,2,64,1] "
+                "f32[B,2,64,1] f32[B,2,64,8] f32[B,2,64,8] in0 in1 | grads in0 in1 in2 in3 "
+                "in4"},
     {.name = "Glu",
      .domain = "plimsoll",
      .attributes = "axis",
