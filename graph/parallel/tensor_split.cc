@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/op_row.h"
@@ -18,14 +19,15 @@ class Splitter {
 
   TensorSplit run(bool sequence) {
     for (const Unit& unit : units_below(graph_, "")) {
-      const size_t before = split_.begins.size();
       for (NodeId id = unit.first; id < unit.last; ++id) {
         if (begins_part(id)) try_from(id, unit);
       }
-      split_.blocks += split_.begins.size() > before ? 1 : 0;
+      all_.blocks += split_.begins.empty() ? 0 : 1;
       for (NodeId id = unit.first; id < unit.last; ++id)
-        split_.whole_attention += attends_whole(id) ? 1 : 0;
+        all_.whole_attention += attends_whole(id) ? 1 : 0;
+      put_aside();
     }
+    split_ = std::move(all_);
     if (split_.blocks > 0) split_words();
     for (const NodeId id : split_.begins) split_.copied[graph_.nodes[id].inputs[0]] = id;
     if (sequence) split_sequence();
@@ -79,7 +81,18 @@ class Splitter {
   bool begins_part(NodeId id) const {
     const auto matrix = matrix_of(id);
     return matrix && !split_.begins.contains(id) && !is_split(graph_.nodes[id].inputs[0]) &&
-           !split_.weights.contains(matrix->id) && divides(shape(matrix->id)[1 - matrix->inputs]);
+           !split_.weights.contains(matrix->id) && !all_.weights.contains(matrix->id) &&
+           divides(shape(matrix->id)[1 - matrix->inputs]);
+  }
+
+  // No part leaves its unit: what others try need not be told of it, but of its weights.
+  void put_aside() {
+    for (const auto& [id, placement] : split_.weights) all_.weights[id] = placement;
+    all_.values.merge(split_.values);
+    all_.begins.merge(split_.begins);
+    all_.ends.merge(split_.ends);
+    all_.by_heads.merge(split_.by_heads);
+    split_ = {};
   }
 
   // All layers of the unit that read the same, and what follows them there.
@@ -264,7 +277,8 @@ class Splitter {
   int64_t ranks_;
   const std::vector<TensorId>& received_;
   Consumers readers_;
-  TensorSplit split_;
+  TensorSplit split_;  // of the unit that is tried, in the end of the network
+  TensorSplit all_;    // of the units before it
 };
 
 }  // namespace
