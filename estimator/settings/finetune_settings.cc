@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kKinds = {"full", "lora", "qlora"};
 constexpr std::array<std::string_view, 3> kPrepared = {"off", "on", "norms"};
 constexpr std::array<std::string_view, 2> kQuantizers = {"transformers", "fabric"};
-constexpr std::array<std::string_view, 2> kForms = {"peft", "litgpt"};
+constexpr std::array<std::string_view, 2> kAdapterForms = {"peft", "litgpt"};
 constexpr std::string_view kNoAdapters = "without {} there are no adapters";
 constexpr std::string_view kNothingQuantized =
     "no weight is quantized, or nothing is trained; {} quantizes";
@@ -149,7 +149,8 @@ std::span<const SettingRow> finetune_settings() {
        .help = "whose adapters: peft's, or litgpt's, whose query, key and value projections are "
                "one layer",
        .default_text = "peft",
-       .value = word_value<kForms, 0, &Request::recipe, &Recipe::finetune, &Finetune::form>("NAME"),
+       .value = word_value<kAdapterForms, 0, &Request::recipe, &Recipe::finetune, &Finetune::form>(
+           "NAME"),
        .record = {.name = "lora_form"},
        .axis = SweepAxis::kKernels,
        .acts = {joins_projections,

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/op_row.h"
@@ -24,14 +25,15 @@ class Splitter {
 
   TensorSplit run(bool sequence) {
     for (const Unit& unit : units_below(graph_, "")) {
-      const size_t before = split_.begins.size();
       for (NodeId id = unit.first; id < unit.last; ++id) {
         if (begins_part(id)) try_from(id, unit);
       }
-      split_.blocks += split_.begins.size() > before ? 1 : 0;
+      all_.blocks += split_.begins.empty() ? 0 : 1;
       for (NodeId id = unit.first; id < unit.last; ++id)
-        split_.whole_attention += attends_whole(id) ? 1 : 0;
+        all_.whole_attention += attends_whole(id) ? 1 : 0;
+      put_aside();
     }
+    split_ = std::move(all_);
     if (split_.blocks > 0) split_words();
     for (const NodeId id : split_.begins) split_.copied[graph_.nodes[id].inputs[0]] = id;
     if (sequence) split_sequence();
@@ -86,7 +88,7 @@ class Splitter {
     const auto matrix = matrix_of(id);
     return matrix && !split_.begins.contains(id) && !is_split(graph_.nodes[id].inputs[0]) &&
            !is_of_adapter(matrix->id) && !split_.weights.contains(matrix->id) &&
-           divides(shape(matrix->id)[1 - matrix->inputs]);
+           !all_.weights.contains(matrix->id) && divides(shape(matrix->id)[1 - matrix->inputs]);
   }
 
   bool is_of_adapter(TensorId weight) const {
@@ -104,6 +106,16 @@ class Splitter {
       const auto matrix = matrix_of(id);
       if (matrix && graph_.tensors[matrix->id].name.starts_with(name)) return begin(id);
     }
+  }
+
+  // No part leaves its unit: what others try need not be told of it, but of its weights.
+  void put_aside() {
+    for (const auto& [id, placement] : split_.weights) all_.weights[id] = placement;
+    all_.values.merge(split_.values);
+    all_.begins.merge(split_.begins);
+    all_.ends.merge(split_.ends);
+    all_.by_heads.merge(split_.by_heads);
+    split_ = {};
   }
 
   // All layers of the unit that read the same, and what follows them there.
@@ -290,7 +302,8 @@ class Splitter {
   int64_t ranks_;
   const std::vector<TensorId>& received_;
   Consumers readers_;
-  TensorSplit split_;
+  TensorSplit split_;  // of the unit that is tried, in the end of the network
+  TensorSplit all_;    // of the units before it
 };
 
 }  // namespace
