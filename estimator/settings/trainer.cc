@@ -94,7 +94,7 @@ constexpr TrainerRow kTrainers[] = {
     {"litgpt", "litgpt", kLitgpt,
      "litgpt of 2023 to 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
      "chunked_cross_entropy(), adapters in the type of the model, bitsandbytes 0.42 by Fabric's "
-     "BitsandbytesPrecision, no_backward_sync(), FSDPStrategy that wraps blocks alone; lora.py: "
+     "BitsandbytesPrecision, no_backward_sync(), FSDPStrategy that wraps only blocks; lora.py: "
      "LoRAQKVLinear"},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
