@@ -97,9 +97,10 @@ constexpr TrainerRow kTrainers[] = {
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
     {"litgpt", "litgpt", kLitgpt,
-     "litgpt, finetune/lora.py and full.py: lm_head_chunk_size, chunked_cross_entropy(), adapters "
-     "in "
-     "the type of the model, bitsandbytes 0.42"},
+     "litgpt of 2023 to 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
+     "chunked_cross_entropy(), adapters in the type of the model, bitsandbytes 0.42 by Fabric's "
+     "BitsandbytesPrecision, no_backward_sync(), FSDPStrategy that wraps only blocks; lora.py: "
+     "LoRAQKVLinear"},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
      "mosaicml/llm-foundry up to 0.5 uses it: setup.py (flash-attn 1.0.9), "

@@ -58,11 +58,9 @@ std::string_view meaning_of(std::string_view key) {
   static constexpr Meaning kMeanings[] = {
       {"flags",
        "What the source warns of. A record is skipped, with the flag as the reason, where one "
-       "begins "
-       "with suspect_, implausibly_, two_files_disagree, input_bound, near_capacity, "
-       "sequence_length_varies, do_not_use_for_fitting or model_shape_only_as_size; one that "
-       "begins with out_of_memory is a "
-       "fact, that the run did not fit. Others change nothing."},
+       "begins with suspect_, implausibly_, two_files_disagree, input_bound, near_capacity, "
+       "sequence_length_varies, do_not_use_for_fitting or model_shape_only_as_size. One that "
+       "begins with out_of_memory is a fact: the run did not fit. Others change nothing."},
       {"batch",
        "Samples of all GPUs in one update. Together with micro_batch, and without accumulation, it "
        "sets how many passes an update has."},

@@ -79,7 +79,7 @@ tl::expected<void, std::string> set_sharing(const MeasuredRun& run, Request& q) 
   return {};
 }
 
-// A whole batch beside one of a pass says how many passes there are.
+// A whole batch and one of a pass tell how many passes there are, where no key does.
 tl::expected<void, std::string> set_passes(const MeasuredRun& run, Request& q) {
   if (run.accumulation || !run.batch || run.micro_batch.value_or(0) < 1) return {};
   const auto plan = plan_on(q.parallel, q.gpu_count);
