@@ -83,6 +83,10 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
     if (row.name.starts_with("align")) fixed |= !plan.odd_rows;
     // Facts, from single kernels that the transcriptions do not hold.
     fixed |= row.name.starts_with("last_whole") || row.name.starts_with("clocks_");
+    if (row.name == "few_columns") {
+      value = plan.few_columns;
+      fixed = true;
+    }
     if (row.name == "wgrad_steps") {
       if (base == nullptr || !plan.adds_tiles) value = 0;
       fixed = true;

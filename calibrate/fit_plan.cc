@@ -92,7 +92,7 @@ FitPlan double_of(std::string_view name, const FitPlan& base, int library) {
   plan.sources = {};
   plan.cards = {};
   plan.in_situ = 1;
-  plan.adds_tiles = false;
+  plan.adds_tiles = false, plan.few_columns = 0;
   plan.given = kDouble;
   plan.note =
       "one efficiency of all tiles, from 174 steps in fp64 on TITAN Xp and GTX 1080 Ti "
@@ -156,7 +156,8 @@ Plans h100_conv_plans() {
   return plans;
 }
 
-// cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does.
+// cuBLAS 7.5 and early 8.0 do not split k; 8.0.88 (here 801) does. That takes as long for 16
+// columns as for 64 on Pascal, twice as long as for 32 (4096 x 4096 on P100: 404, 324 and 174 us).
 Plans gemm_plans() {
   const auto row = [](std::string_view name, int capability, int library) {
     return FitPlan{.name = name,
@@ -177,6 +178,7 @@ Plans gemm_plans() {
   sm61.first = 801;
   sm61.last = 1199;
   sm61.cards = kPascal;
+  sm61.few_columns = 16;
   FitPlan p100_early = row("gemm-p100-early", 60, 800);
   p100_early.last = 800;
   p100_early.sources = {"openai"};
@@ -186,6 +188,7 @@ Plans gemm_plans() {
   p100.first = 801;
   p100.last = 1199;
   p100.cards = kP100;
+  p100.few_columns = 16;
   FitPlan pascal_12 = row("gemm-pascal-12", 60, 1201);
   pascal_12.capabilities = {60, 61};
   pascal_12.first = 1200;
@@ -226,8 +229,7 @@ FitPlan conv_row(std::string_view name, int capability, int library, int first, 
           .adds_tiles = true};
 }
 
-// cuDNN's generations on Maxwell. Only 5.0 was measured kernel by kernel; what 5.1 added and what
-// older versions lack moves VGG's step by 1.8 times.
+// Only cuDNN 5.0 was measured; what 5.1 added and older ones lack moves VGG's step by 1.8 times.
 Plans maxwell_conv_plans() {
   FitPlan later = conv_row("conv-maxwell-5.1", 52, 501, 501, 9999, kMaxwell);
   later.measured_library = 500;

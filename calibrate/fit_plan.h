@@ -32,6 +32,7 @@ struct FitPlan {
   bool splits_k = true;
   bool many_slices = false;   // ... into more than 32
   bool adds_tiles = false;    // gradients of weights: blocks add their tiles to memory
+  int few_columns = 0;        // up to so many take tiles of 64, as kFewColumns
   bool odd_rows = false;      // sizes measured are odd enough to tell what misaligned rows cost
   bool odd_shapes = false;    // as Fit::odd_shapes
   bool shapes_apart = false;  // measurements of the other shapes are another plan's

@@ -26,10 +26,11 @@ enum GemmTerm {
   kTransposeA,  // ln of the slowdown where A is stored [k, m]; B [n, k]; both
   kTransposeB,
   kTransposeBoth,
-  kSplit,     // a fact, not fitted: 0 where the library does not split k over blocks, 1 where it
-              // does, into 32 slices at most, 2 into 256
-  kAlign,     // ln slowdown of tensor cores where rows begin at 4 or 8 bytes, not 16
-  kAlignOdd,  // ... at one element
+  kSplit,       // a fact, not fitted: 0 where the library does not split k over blocks, 1 where it
+                // does, into 32 slices at most, 2 into 256
+  kAlign,       // ln slowdown of tensor cores where rows begin at 4 or 8 bytes, not 16
+  kAlignOdd,    // ... at one element
+  kFewColumns,  // a fact: matrices of so many rows or columns, and fewer, take tiles of 64
   kGemmTermCount,
 };
 inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
@@ -39,7 +40,7 @@ inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
     {"residency", .25, 0, 1},         {"prologue", 24, 0, 120},     {"fixed_us", 8, 0, 40},
     {"bandwidth", .75, .3, 1},        {"transpose_a", 0, -.2, .7},  {"transpose_b", .05, -.2, .7},
     {"transpose_both", .05, -.2, .7}, {"split", 0, 0, 2},           {"align", 0, 0, 3},
-    {"align_odd", 0, 0, 4},
+    {"align_odd", 0, 0, 4},           {"few_columns", 0, 0, 64},
 }};
 
 // Convolution: the first terms are those of the tiled multiplication it contains, so that both

@@ -25,7 +25,7 @@ int64_t coefficients(const Fit& fit) {
   auto count = static_cast<int64_t>(fit.clocks.size());
   const auto rows = coefficient_rows(fit.kernel_class);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const bool fact = rows[i].name == "split";
+    const bool fact = rows[i].name == "split" || rows[i].name == "few_columns";
     count += !fact && fit.terms[i] != 0 && is_used(rows[i], fit);
   }
   return count;

@@ -30,7 +30,8 @@ GemmModel::GemmModel(std::span<const double> terms, const GemmRates& rates)
       fixed_(terms[kFixed] * 1e-6),
       most_splits_(terms[kSplit] > 1.5   ? kSplits[std::size(kSplits) - 1]
                    : terms[kSplit] > 0.5 ? kUsualSplits
-                                         : 1) {
+                                         : 1),
+      few_columns_(terms[kFewColumns]) {
   const double flops_per_sm = rates.flops / rates.sms;
   for (int t = 0; t < kGemmTileCount; ++t) {
     const GemmTile& row = kGemmTiles[t];
@@ -50,6 +51,12 @@ double GemmModel::rounds(const Tile& tile, double blocks) const {
   const double full = std::floor(blocks / (sms_ * tile.resident));
   const double rest = std::ceil((blocks - full * sms_ * tile.resident) / sms_);
   return full * tile.resident + tile.partial[static_cast<size_t>(rest)];
+}
+
+bool GemmModel::is_too_narrow(const GemmTile& tile, const GemmShape& s) const {
+  constexpr int kNarrowest = 64;
+  return (s.n <= few_columns_ && tile.fast < kNarrowest) ||
+         (s.m <= few_columns_ && tile.slow < kNarrowest);
 }
 
 double GemmModel::misaligned(const GemmShape& s) const {
@@ -79,6 +86,7 @@ GemmCost GemmModel::cost(const GemmShape& s, double limit) const {
   for (int t = 0; t < kGemmTileCount; ++t) {
     const Tile& tile = tiles_[t];
     if ((s.tiles >> t & 1u) == 0) continue;
+    if (s.in_memory && is_too_narrow(kGemmTiles[t], s)) continue;
     const double tiles = std::ceil(s.n * tile.per_fast) * std::ceil(s.m * tile.per_slow) * s.batch;
     const double rate = tile.seconds_per_step / sms_ * kRounding;
     const double least = std::max(tiles * depth * slower * rate, at_once);

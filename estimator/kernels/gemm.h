@@ -94,11 +94,13 @@ class GemmModel {
   };
   double rounds(const Tile& tile, double blocks) const;
   double misaligned(const GemmShape& shape) const;
+  bool is_too_narrow(const GemmTile& tile, const GemmShape& shape) const;
   std::array<Tile, kGemmTileCount> tiles_;
   std::array<double, 4> layout_;  // slowdown by 2 * a_t + b_t
   double align_, align_odd_;
   double sms_, bandwidth_, prologue_, fixed_;
   int most_splits_;
+  double few_columns_;
 };
 
 }  // namespace plimsoll

@@ -49,7 +49,7 @@ TEST_CASE("shipped calibrations predict kernels left out of them") {
   // As measured, rounded up: formulas alone, with no point of what was measured to correct them.
   // The project's own bars are .12, .11, .13, .14 and .12: docs/accuracy.md tells which are missed.
   const Bar bars[] = {
-      {"gemm", "", 9999, .18},
+      {"gemm", "", 9999, .17},
       {"conv", "forward", 799, .12},
       {"conv", "backward_data", 799, .14},
       {"conv", "backward_weights", 799, .17},

@@ -85,6 +85,8 @@ GemmCost by_definition(const GemmShape& s, std::span<const double> terms, const 
   best.seconds = std::numeric_limits<double>::infinity();
   for (int t = 0; t < kGemmTileCount; ++t) {
     const auto& [fast, slow, resident] = kGemmTiles[t];
+    const double narrow = terms[kFewColumns];
+    if (s.in_memory && ((s.n <= narrow && fast < 64) || (s.m <= narrow && slow < 64))) continue;
     const double rate = rates.flops / rates.sms * terms[kTile0 + t];
     const double tiles = std::ceil(s.n / fast) * std::ceil(s.m / slow) * s.batch;
     for (double split = 1; split <= (s.may_split ? most : 1); split *= 2) {
@@ -126,6 +128,7 @@ TEST_CASE("the search for tile and split leaves out nothing") {
     GemmShape shape{.a_t = i % 2 == 0, .b_t = i % 5 == 0, .accumulate = i % 7 == 0};
     shape.element_bytes = i % 4 < 2 ? 2 : 4;
     shape.in_memory = i % 3 == 0;
+    terms[kFewColumns] = i % 2 ? 0 : 16;
     shape.prologue = i % 11 == 0 ? .125 : 1;
     shape.more_steps = i % 6 == 0 ? 150 : 0;
     for (int one = 0; one < 8; ++one) {
