@@ -182,7 +182,7 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "recompute: none, blocks, blocks/2, operators, mirror (MXNet) or modules' paths",
+     .help = "recompute: none, blocks, blocks/2, operators, mirror (MXNet) or paths of modules",
      .default_text = "none",
      .value = checkpoint(),
      .record = {.name = "checkpoint", .word = written_checkpoint},

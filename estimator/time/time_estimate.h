@@ -88,7 +88,9 @@ struct TimeEstimate {
   std::optional<double> mfu;
   // ... with what is computed again: by checkpoints, and attention's scores in its backward pass.
   std::optional<double> hfu;
-  // Once through the samples that the request or the model's config tells, and --epochs times.
+  // Of an epoch: the request's, or those of the data set of the model's config.
+  std::optional<int64_t> epoch_samples;
+  // Once through them, and --epochs times.
   std::optional<int64_t> epoch_ns, run_ns;
   std::vector<std::string> basis;  // what it rests on, in sentences
   std::string provenance;          // "uncalibrated", or see TimeContext::basis()
@@ -151,9 +153,10 @@ inline void describe(Fields& f, TimeEstimate& t) {
     {.meaning = "as mfu, with recomputation: what checkpoints run again, and the scores that "
                 "attention's backward pass makes again",
      .low = 0});
-  f("epoch_ns", t.epoch_ns,
-    {.meaning = "once through the data set of the built-in model, or the samples of the request",
-     .absent_where = !t.epoch_ns});
+  f("epoch_samples", t.epoch_samples,
+    {.meaning = "of the request, or of the data set of the built-in model",
+     .absent_where = !t.epoch_samples});
+  f("epoch_ns", t.epoch_ns, {.meaning = "once through epoch_samples", .absent_where = !t.epoch_ns});
   f("run_ns", t.run_ns, {.absent_where = !t.run_ns});
   f("provenance", t.provenance);
   f("lengths", t.lengths, {.absent_where = t.lengths.empty()});

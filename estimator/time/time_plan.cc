@@ -251,6 +251,7 @@ void set_epoch(TimeEstimate& t, const CompiledModel& model, const ProgramRequest
                double whole_batch, double step_seconds) {
   const auto epoch = epoch_seconds(model, program, whole_batch, step_seconds);
   if (!epoch) return;
+  t.epoch_samples = program.samples > 0 ? program.samples : model.meta.samples_per_epoch;
   t.epoch_ns = to_ns(*epoch);
   if (program.epochs > 0) t.run_ns = to_ns(*epoch * static_cast<double>(program.epochs));
   if (program.samples == 0)

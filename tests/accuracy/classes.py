@@ -177,7 +177,7 @@ SHOWN = {
     "against PyTorch's own dispatch, training exports: weights, buffers, gradients, optimizer state": "sizes of weights, buffers, gradients and optimizer state, compared with PyTorch's",
     "... peak of live tensors, TorchScript exporter": "peak of live tensors in training, compared with PyTorch's",
     "memory of the process (nvidia-smi)": "memory of the process (nvidia-smi), all frameworks",
-    "... published since 2020": "step or forward pass published since 2020 (3090, 4090, A100, V100, 2080 Ti)",
+    "... published since 2020": "time of a step or forward pass, published since 2020 (3090, 4090, A100, V100, 2080 Ti)",
     "... batches lie ready": "step of several GPUs, without data loading",
 }
 

@@ -1,6 +1,6 @@
 """Which records are to blame where less is reached than is asked, with figures, and what studies report beside steps.
 
-The reasons are reasons.json's, by source, framework, device, mode and model; every figure is computed here.
+The reasons are reasons.json's, by source, framework, device, mode and model (one value or a list); every figure is computed here.
 """
 import collections
 import json
@@ -21,7 +21,7 @@ def place(l):
 
 def reasons_of(l):
     where = dict(zip(("source", "framework", "device", "mode"), place(l))) | {"model": l["model"]}
-    return [i for i, r in enumerate(REASONS) if all(where[k] == v for k, v in r.items() if k in where)]
+    return [i for i, r in enumerate(REASONS) if all(where[k] in (v if isinstance(v, list) else [v]) for k, v in r.items() if k in where)]
 
 
 def host_bound(l):

@@ -3,7 +3,7 @@
     python3 page.py README.md docs/accuracy.md FOLDER [FOLDS.json]    # run from the root
 
 FOLDER holds answers of `plimsoll validate --json` by default, FOLDER/told those with --source-machines; FOLDS.json is
-folds.py's..
+folds.py's.
 """
 import json
 import sys
@@ -21,31 +21,30 @@ BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
 VERDICT = {True: "met", False: "missed", None: "not judged here"}
 ABOUT = f"""# How accurate it is
 
-Made by `./dev accuracy --folds` from the measured runs and goldens in this repository; reasons are in
-`tests/accuracy/reasons.json`, every figure is computed. [What holds accuracy back](accuracy-limits.md), and what was tried, is
-written by hand.
+`./dev accuracy --folds` makes this page from the measured runs and goldens in this repository. Every figure is computed. The reasons
+are in `tests/accuracy/reasons.json`. [What holds accuracy back](accuracy-limits.md) explains the figures that miss their target.
 
-A row is what the default command answers, told what its user would know: the card, the model, the batch, the precision, the
-framework and what the program does. What a source alone tells of its machine (its host, a context measured on it) moves a
-second row below it, told by `{TOLD}`. The roofline is the sum over kernels of max(flop / the datasheet's peak, bytes / the
-datasheet's bandwidth), by the flop and bytes of the prediction itself. The last column names what was chosen with these
-records among others: such rows are no forecast of how other records come out, those with something left out are. Records that
-a constant was read from (Torres et al. 2021, Table 4; some of Kim et al. 2017, Table IV), or that one constant stands for
-(Mahendran), are in no row."""
+Each row compares measured runs with the answer of the default command, which is given what its user would know: the card, the model, the
+batch, the precision, the framework and what the program does. A source may also describe its machine: the host, or a context that was
+measured on it. A second row, marked `{TOLD}`, is given that too. The roofline is the sum over kernels of
+max(flop / the datasheet's peak, bytes / the datasheet's bandwidth), with the flop and bytes of the prediction.
+
+The last column names the constants that were fitted to these records, among others. Such rows do not forecast the error on other records;
+rows with something left out do. Records from which a constant was read are in no row (Torres et al. 2021, Table 4; some of Kim et al.
+2017, Table IV; Mahendran)."""
 LEFT_OUT = """## Left out of every fit
 
-A source, a card or a network at a time is left out of what the unknown host costs, of the kernels' fits (a card, with its
-siblings that share a fit) and of the width of ranges, each fitted anew to what stays in (`tests/accuracy/folds.py`)."""
+One source, card or network at a time is left out of three fits: the cost of the unknown host, the kernels (a card together with
+those that share its fit), and the width of ranges. Each is fitted anew to the remaining records (`tests/accuracy/folds.py`)."""
 
 
 def asked(rows):
-    text = ["## What is asked", "", markdown(["what", "must", "today", ""], [(what, must, figure, VERDICT[met]) for what, must, figure, met, *_ in rows]), "",
-            "What is kept back elsewhere (819 records of other networks and cards) cannot be judged here.", ""]
+    text = ["## Targets", "", markdown(["what", "target", "today", ""], [(what, must, figure, VERDICT[met]) for what, must, figure, met, *_ in rows]), ""]
     for what, _, figure, met, lines, bound in rows:
         judged = [l for l in lines if l["error"] is not None]
         if met is False and judged:
-            which = "The groups of records that are further off than that" if bound else "These records"
-            text += [f"### Missed: {what}, {figure}", "", f"{which}, by what they add:", ""]
+            which = "The groups of records whose error is above the target" if bound else "These records"
+            text += [f"### Missed: {what}, {figure}", "", f"{which}, sorted by their share of the error:", ""]
             text += blame(judged, bound)
     return text
 

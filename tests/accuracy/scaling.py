@@ -77,13 +77,13 @@ def section(lines):
                 rows.append(row(f"{source}{', ' + host if host and host != source else ''}", of))
     worst = sorted(ready, key=lambda p: -abs(p["error"]))[:10]
     return ["## Data parallel: scaling against one GPU", "",
-            "How many times as fast 2 to 16 GPUs are as one with the same batch each, predicted against measured, with what the source tells of",
-            "its machine alone (hosts and links that it does not name are assumed).", "",
-            markdown(["what", "must", "n", "mean error", "median error", "bias (mean)", ""], rows), "",
-            "In no must: " + "; ".join(f"{name} ({why})" for name, why in HOST_BOUND.items()) +
-            ". Detectron's table has no run on one GPU, speech models of DeepLearningExamples are none that is built in.", "",
-            "Furthest off:", "",
-            markdown(["source, card", "model", "GPUs", "measured", "predicted", "off by"],
+            "The speed of 2 to 16 GPUs is compared with that of one GPU with the same batch on each. Hosts and links that a source does not name",
+            "are assumed.", "",
+            markdown(["what", "target", "n", "mean error", "median error", "bias (mean)", ""], rows), "",
+            "These do not count for a target: " + "; ".join(f"{name} ({why})" for name, why in HOST_BOUND.items()) +
+            ". Detectron's table has no run on one GPU. The speech models of DeepLearningExamples are not built in.", "",
+            "The largest errors:", "",
+            markdown(["source, card", "model", "GPUs", "measured", "predicted", "error"],
                      [(f"{p['source']}, {p['run']['device']}", f"{p['run']['model']}, {p['run'].get('batch_per_gpu', p['run'].get('micro_batch'))} each, "
                        f"{p['run'].get('dtype', 'fp32')}", p["run"]["n_gpus"], f"{p['measured']:.2f}", f"{p['predicted']:.2f}", percent(p["error"]))
                       for p in worst]), ""]

@@ -73,7 +73,7 @@ def asked(lines, bounds, counted):
         value = figure(taken)
         met = "not judged here" if value is None else "met" if (value <= bound if most else value >= bound) else "missed"
         rows.append((what, f"{100 * bound:.0f} %", percent(value), counted(taken, figure), met))
-    return markdown(["what", "must", "today", "n", ""], rows)
+    return markdown(["what", "target", "today", "n", ""], rows)
 
 
 def by_source(lines):
@@ -89,7 +89,7 @@ def reasons(lines):
     for l in lines:
         if l["skipped"]:
             counts[l["source"], l["skipped"]] = counts.get((l["source"], l["skipped"]), 0) + 1
-    return markdown(["source", "skipped, as", "n"], [(s, why, n) for (s, why), n in sorted(counts.items(), key=lambda c: (c[0][0], -c[1]))])
+    return markdown(["source", "skipped because", "n"], [(s, why, n) for (s, why), n in sorted(counts.items(), key=lambda c: (c[0][0], -c[1]))])
 
 
 def section(folder, title="Several GPUs that share a model", bounds=ASKED, counted=predicted):
@@ -98,7 +98,7 @@ def section(folder, title="Several GPUs that share a model", bounds=ASKED, count
     if not lines:
         return []
     return [f"## {title}", "",
-            f"Records of `tests/measured/{Path(folder).name}`, which no fit sees; what is kept back elsewhere is not among them.", "",
+            f"These are the records of `tests/measured/{Path(folder).name}`. No fit uses them.", "",
             asked(lines, bounds, counted), "", by_source(lines), "", "Records that are not predicted:", "", reasons(lines), ""]
 
 

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> kForms = {"slurm", "csv", "plan"};
 }  // namespace
 
 void add_emit(const FlagSet& app, EmitFlags& flags) {
-  app.add_option("--emit", flags.forms, "write the configurations that fit: slurm, csv or plan")
+  app.add_option("--emit", flags.forms, "write what fits to --emit-to: slurm, csv or plan")
       .allow_extra_args(false)
       .type_name("FORM")
       .group(kOutputGroup);

@@ -367,7 +367,7 @@ Verb make_sweep(const FlagSet& root) {
       .group(rarely(kVerbGroup));
   add_output(app, flags->output, "a line for each configuration, then a summary",
              "the best configurations");
-  app.add_option("--out", flags->out, "append one JSON line per configuration to a new file")
+  app.add_option("--out", flags->out, "write a JSON line per configuration to a new file")
       .type_name("FILE")
       .group(kOutputGroup);
   app.add_option("--resume", flags->resume, "continue the file of an earlier --out")

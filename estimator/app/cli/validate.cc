@@ -300,7 +300,7 @@ Verb make_validate(const FlagSet& root) {
   add_shared(app, flags->shared, false, SettingRow::Shown::kRarely);  // of --from alone
   app.add_option("files", flags->files, "measured runs: JSON, CSV, a W&B or MLflow export")
       .group(kVerbGroup);
-  app.add_option("--model", flags->shared.model, "model of runs that name none")
+  app.add_option("--model", flags->shared.model, "model of runs that do not name one")
       .type_name("MODEL")
       .group(kVerbGroup);
   add_meters(app, flags->meters);

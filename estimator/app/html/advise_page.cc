@@ -59,7 +59,7 @@ void write_plan_table(Markup& out, const PlanAdvice& a) {
                    {"update", true},
                    {"exchanges", true},
                    {"other stages", true},
-                   {"per second", true}},
+                   {"throughput", true}},
                   {{"class", "sortable filtered"}});
   for (const PricedPlan& p : a.plans) {
     table.row().cell(spelled(p.settings)).cell(headline(p.verdict));

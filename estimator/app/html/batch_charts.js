@@ -17,7 +17,7 @@ const batchCharts = (lent) => {
   };
   const varies = ({ result }) => result.vary || "batch";
   const usableOf = ({ result }) => result.device.usable_bytes;
-  const unitOf = ({ result }) => (result.time ? paceOf([result.time.sample_unit]) : "per second");
+  const unitOf = ({ result }) => (result.time ? paceOf([result.time.sample_unit]) : "throughput");
 
   // Which sizes fit, as zones behind the figures.
   const zonesOf = (document_) => {

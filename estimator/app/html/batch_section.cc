@@ -31,7 +31,7 @@ void write_batch_section(Markup& out, const LargestBatch& largest) {
                    {"high", true},
                    {"of usable", true},
                    {"step", true},
-                   {"per second", true},
+                   {"throughput", true},
                    {"verdict"}},
                   {{"class", "sortable"}});
   const auto usable = static_cast<double>(std::max<int64_t>(1, largest.usable_bytes));

@@ -34,7 +34,7 @@ const chartTools = () => {
   const cut = (text, most) =>
     text.length <= most ? text : `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2 + 1)}`;
   // "images/s" where all are of one unit.
-  const paceOf = (units) => (units[0] && units.every((unit) => unit === units[0]) ? `${units[0]}/s` : "per second");
+  const paceOf = (units) => (units[0] && units.every((unit) => unit === units[0]) ? `${units[0]}/s` : "throughput");
 
   const roleColour = (shown, width) => ({
     field: "role", type: "nominal", title: null,

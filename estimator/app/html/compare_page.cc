@@ -101,7 +101,7 @@ void write_devices(Markup& out, const Comparison& comparison) {
                                      {"step", true},
                                      {"fastest step", true},
                                      {"slowest step", true},
-                                     {"per second", true},
+                                     {"throughput", true},
                                      {"unbeaten"}};
   if (priced) columns.push_back({"price of a million", true});
   HtmlTable table(out, "GPUs", columns, {{"class", "sortable"}});

@@ -31,7 +31,7 @@ const listCharts = (lent) => {
     if (values.length === 0) return null;
     const height = 340, plot = plotWidth(width), unit = paceOf(values.map((v) => v.unit));
     const [right, top] = ["x", "y"].map((axis) => 1.06 * Math.max(...values.map((v) => v[axis])));
-    const x = { field: "x", type: "quantitative", title: priced ? `price of a million ${unit.replace(/\/s$/, "").replace("per second", "samples")}` : "peak memory, GiB",
+    const x = { field: "x", type: "quantitative", title: priced ? `price of a million ${unit.replace(/\/s$/, "").replace("throughput", "samples")}` : "peak memory, GiB",
       scale: { domain: [0, right], nice: false } };
     const y = { field: "y", type: "quantitative", title: unit, scale: { domain: [0, top], nice: false } };
     const gpus = [...new Set(values.map((v) => v.gpu))];

@@ -130,7 +130,7 @@ void SweepPage::write_table(Markup& out, std::string_view caption, const std::ve
     columns.push_back({plan_.parameters[i].name});
   }
   for (const std::string_view title : {"peak", "usable"}) columns.push_back({title, true});
-  if (time_) columns.insert(columns.end(), {{"step", true}, {"per second", true}});
+  if (time_) columns.insert(columns.end(), {{"step", true}, {"throughput", true}});
   if (priced) columns.push_back({"price of a million", true});
   columns.insert(columns.end(), {{"verdict"}, {"best"}});
   HtmlTable table(out, caption, columns, {{"class", filtered ? "sortable filtered" : "sortable"}});

@@ -20,7 +20,7 @@ Table remedy_table(std::span<const Remedy> remedies) {
   Table table({{"what would help", "flags", Column::kFlags},
                {"peak", "device_bytes"},
                {"step", "step_ns"},
-               {"per second", "samples_per_second", Column::kFigure, 2},
+               {"throughput", "samples_per_second", Column::kFigure, 2},
                {"", "verdict", Column::kRemark},
                {"", "effect", Column::kRemark, 1}});
   for (const Remedy& r : remedies) {

@@ -113,9 +113,9 @@ Table comparison_table(const Comparison& comparison) {
                {"peak", "device_bytes"},
                {"of", "share_of_usable"},
                {"step", "step_ns"},
-               {"per second", "samples_per_second"},
-               {"relative", {}, Column::kFigure, 2},
-               {"price of 1M", "price_of_a_million_samples", Column::kFigure, 2},
+               {"throughput", "samples_per_second"},
+               {"vs fastest", {}, Column::kFigure, 2},
+               {"price per 1M", "price_of_a_million_samples", Column::kFigure, 2},
                {"", "verdict", Column::kRemark}});
   const bool several = models_of(comparison).size() > 1;
   for (size_t i = 0; i < comparison.estimates.size(); ++i) {

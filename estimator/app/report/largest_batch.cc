@@ -50,7 +50,7 @@ Table round_table(const LargestBatch& largest) {
                {"at most", "device_bytes_high", Column::kFigure, 1},
                {"of card", "share_of_usable"},
                {"step", "step_ns"},
-               {"per second", "samples_per_second"},
+               {"throughput", "samples_per_second"},
                {"of best", "share_of_best", Column::kFigure, 1},
                {"", "verdict", Column::kRemark}});
   const double best = fastest(largest);

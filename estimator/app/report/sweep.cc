@@ -204,7 +204,7 @@ Table SweepBest::table(const SweepPlan& plan, bool time, size_t most) const {
   columns.push_back({"peak", "device_bytes"});
   columns.push_back({"of", "share_of_usable", Column::kFigure, 2});
   columns.push_back({"step", "step_ns", Column::kFigure, time ? 0 : 1});
-  columns.push_back({one_unit ? unit(sorted.front()) + "/s" : "per second", "samples_per_second",
+  columns.push_back({one_unit ? unit(sorted.front()) + "/s" : "throughput", "samples_per_second",
                      Column::kFigure, time ? 0 : 1});
   columns.push_back({"", "verdict", Column::kRemark});
   Table table(std::move(columns));

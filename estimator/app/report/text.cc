@@ -59,7 +59,7 @@ std::string answer(const Estimate& e, const Page& page) {
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
   // Without a loader it is the least that it takes: the line of the host says so.
-  const std::string_view least = counts_loading(e.time) ? "" : "over ";
+  const std::string_view least = counts_loading(e.time) ? "" : ">= ";
   const std::string length =
       e.time.run_ns     ? fmt::format(", whole run {}{}", least, human_time(*e.time.run_ns))
       : e.time.epoch_ns ? fmt::format(", epoch {}{}", least, human_time(*e.time.epoch_ns))
@@ -142,6 +142,10 @@ std::string timing(const Estimate& e, const Page& page) {
   if (t.loader == name(LoaderKind::kNone)) host += ". Data loading is not included.";
   if (t.loader == name(LoaderKind::kFiles))
     host += ". The time to read files is unknown and widens the range only.";
+  if (t.epoch_samples) {
+    if (host.back() != '.') host += ".";
+    host += escaped_format(" An epoch is {} samples.", *t.epoch_samples);
+  }
   std::string text = "\n" + wrapped(step, page, 6) + wrapped(host, page, 6);
   for (const LengthTime& l : t.lengths) {
     text += escaped_format("  {:>3.0f} % of batches, {}: {}\n", 100 * l.share,

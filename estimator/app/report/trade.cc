@@ -36,7 +36,7 @@ std::string to_json(const WorkspaceTrade& trade) {
 Table to_table(const ScalingTrade& trade) {
   Table table({{"GPUs", "gpus"},
                {"step", "step_ns"},
-               {"per second", "samples_per_second"},
+               {"throughput", "samples_per_second"},
                {"of ideal", "efficiency"},
                {"waits for exchange", "communication_ns"},
                {"", "remark", Column::kRemark}});
