@@ -118,6 +118,13 @@ std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed) {
   return Shape{ceil_div(elements(computed) * Dim(row->bits), Dim(int64_t{bits(weight.dtype)})), 1};
 }
 
+Dim scale_bytes(const QuantizationRow& row, const Shape& matrix) {
+  const Dim blocks = row.block > 0 ? ceil_div(elements(matrix), Dim(row.block)) : matrix.front();
+  Dim sum = ceil_div(blocks * Dim(row.block_bits), Dim(8));
+  if (row.group > 0) sum += ceil_div(blocks, Dim(row.group)) * Dim(row.group_bits / 8);
+  return sum + Dim(row.table_bytes);
+}
+
 int64_t flat_alignment(DType dtype) { return kFlatBytes * 8 / bits(dtype); }
 
 Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,

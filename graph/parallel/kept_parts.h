@@ -46,6 +46,9 @@ bool is_parameter(const QuantizationRow& row);
 // libraries shard it; nothing of other weights. Its scales and tables stay whole on every rank.
 std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed);
 
+// Of a quantized matrix of this shape: scales of blocks and of groups of them, tables.
+Dim scale_bytes(const QuantizationRow& row, const Shape& matrix);
+
 // Whether the weight has memory only while it is gathered: DeepSpeed leaves those whole that have
 // no more elements than ZeroFetch::persistent (deepspeed/runtime/zero/parameter_offload.py,
 // mark_persistent_parameters()).

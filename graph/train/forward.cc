@@ -31,19 +31,6 @@ size_t host_from(const Node& node) {
   return row ? row->host_from : node.inputs.size();
 }
 
-// Of a quantized matrix of this shape: scales of blocks and of groups of them, tables.
-Dim scale_bytes(const QuantizationRow& row, const Shape& shape) {
-  const Dim blocks = row.block > 0 ? ceil_div(elements(shape), Dim(row.block)) : shape.front();
-  Dim sum = ceil_div(blocks * Dim(row.block_bits), Dim(8));
-  if (row.group > 0) sum += ceil_div(blocks, Dim(row.group)) * Dim(row.group_bits / 8);
-  return sum + Dim(row.table_bytes);
-}
-
-// ... and its elements.
-Dim stored_bytes(const QuantizationRow& row, const Shape& shape) {
-  return ceil_div(elements(shape) * Dim(row.bits), Dim(8)) + scale_bytes(row, shape);
-}
-
 // An operator without a lowering that the user chose to assume: element-wise, keeping its input; or
 // free, its input seen once more.
 std::vector<Value> assumed(eager::Lowering& l) {
@@ -120,8 +107,11 @@ Value Forward::weight(TensorId id, const parallel::Placements& placements) {
   const auto kept = placements.kept.find(id);
   if (kept != placements.kept.end() && parallel::is_gathered(t, plan))
     return gathered_weight(id, shape, kept->second);
-  if (t.quantized)
-    return machine_.packed(t.dtype, shape, Role::kParameter, stored_bytes(*t.quantized, shape));
+  if (t.quantized) {
+    const Dim packed = ceil_div(elements(shape) * Dim(t.quantized->bits), Dim(8));
+    const Dim all = packed + parallel::scale_bytes(*t.quantized, shape);
+    return machine_.packed(t.dtype, shape, Role::kParameter, all);
+  }
   return machine_.resident(t.dtype, shape, Role::kParameter);
 }
 
@@ -138,7 +128,7 @@ Value Forward::gathered_weight(TensorId id, const Shape& shape, const Shape& par
   }
   const auto packed = parallel::packed_shape(t, shape);
   if (!packed) return machine_.unbound(t.dtype, shape);
-  machine_.reside({DType::kInt8, {scale_bytes(*t.quantized, shape)}}, Role::kParameter);
+  machine_.reside({DType::kInt8, {parallel::scale_bytes(*t.quantized, shape)}}, Role::kParameter);
   const Value& whole = packed_[id] = machine_.unbound(t.dtype, *packed);
   return {eager::contiguous_layout(t.dtype, shape), whole.storage()};
 }
