@@ -120,6 +120,7 @@ TEST_CASE("the search for tile and split leaves out nothing") {
   for (int i = 0; i < 600; ++i) {
     terms[kSplit] = i % 3;
     terms[kAlign] = .2;
+    terms[kFewColumns] = i % 2 ? 0 : 16;
     terms[kAlignOdd] = .4;
     terms[kTile0 + random() % kGemmTileCount] = .3 + .001 * static_cast<double>(random() % 700);
     const GemmRates rates{
@@ -128,7 +129,6 @@ TEST_CASE("the search for tile and split leaves out nothing") {
     GemmShape shape{.a_t = i % 2 == 0, .b_t = i % 5 == 0, .accumulate = i % 7 == 0};
     shape.element_bytes = i % 4 < 2 ? 2 : 4;
     shape.in_memory = i % 3 == 0;
-    terms[kFewColumns] = i % 2 ? 0 : 16;
     shape.prologue = i % 11 == 0 ? .125 : 1;
     shape.more_steps = i % 6 == 0 ? 150 : 0;
     for (int one = 0; one < 8; ++one) {
