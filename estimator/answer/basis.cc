@@ -103,8 +103,9 @@ Diagnostics diagnostics_of(const AnswerParts& parts, const Estimate& answer) {
         {}, "from_torch() in Python reads the module itself, which decides this"));
   }
   if (answer.memory.host_bytes == 0) {
-    said.push_back(note("N519", fmt::format("the host memory of {} is not predicted: it was never measured",
-                                            parts.platform.framework.id)));
+    said.push_back(
+        note("N519", fmt::format("the host memory of {} is not predicted: it was never measured",
+                                 parts.platform.framework.id)));
   }
   return said;
 }

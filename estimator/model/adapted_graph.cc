@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "graph/base/try.h"
-#include "graph/parallel/kept_parts.h"
 
 namespace plimsoll {
 
@@ -58,7 +57,7 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
     basis.push_back(
         fmt::format("{} matrices are stored as {}: {}", done.quantized, row->name, row->source));
   const bool shards = recipe.parallel.sharded == Sharded::kWeights;
-  if (requested.quantize && shards && parallel::is_parameter(*requested.quantize))
+  if (requested.quantize && shards && requested.quantize->is_parameter)
     basis.emplace_back(
         "their elements are sharded as parameters in the type of the layers "
         "(bnb_4bit_quant_storage); their scales are whole on each GPU");

@@ -11,7 +11,6 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
-#include "graph/parallel/kept_parts.h"
 
 namespace plimsoll {
 namespace {
@@ -109,7 +108,7 @@ void take_sharded_defaults(Request& request) {
   Finetune& finetune = request.recipe.finetune;
   const bool shards = request.parallel.fsdp || request.parallel.zero == int64_t{3};
   if (finetune.kind != FinetuneKind::kQlora || !shards) return;
-  if (!parallel::is_parameter(*quantization_of(finetune))) return;
+  if (!quantization_of(finetune)->is_parameter) return;
   if (!request.given.contains("kbit-prepare")) finetune.prepared = Prepared::kNone;
   if (!request.given.contains("lora-upcast")) finetune.adapters_wide = false;
 }

@@ -21,6 +21,14 @@ struct QuantizationRow {
   int64_t group = 0;       // blocks whose scales share another one; 0: none do
   int64_t group_bits = 0;
   int64_t table_bytes = 0;  // beside each matrix: tables of values and offsets
+  // Whether elements are a parameter of their layer's type, which FSDP and stage 3 of ZeRO shard as
+  // they do others: bitsandbytes' quant_storage (bitsandbytes/nn/modules.py, Params4bit, since
+  // 0.43). Those of other forms are buffers or integers.
+  bool is_parameter = false;
+  // Whether engines that serve cut matrices between ranks, their scales with them. What
+  // bitsandbytes packed beforehand vLLM refuses to cut, but it packs parts as it loads them, as
+  // nf4-double (vllm/model_executor/model_loader/bitsandbytes_loader.py).
+  bool is_cut = false;
   std::string_view source{};
 };
 

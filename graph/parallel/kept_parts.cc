@@ -1,7 +1,6 @@
 #include "graph/parallel/kept_parts.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "graph/parallel/holders.h"
 #include "graph/parallel/unit.h"
@@ -107,14 +106,9 @@ FlatParts flat_parts(std::span<const Dim> counts, int64_t alignment, int64_t par
   return parts;
 }
 
-bool is_parameter(const QuantizationRow& row) {
-  constexpr std::string_view kForms[] = {"nf4", "nf4-double"};
-  return std::ranges::count(kForms, row.name) > 0;
-}
-
 std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed) {
   const QuantizationRow* row = weight.quantized;
-  if (!row || !is_parameter(*row)) return {};
+  if (!row || !row->is_parameter) return {};
   return Shape{ceil_div(elements(computed) * Dim(row->bits), Dim(int64_t{bits(weight.dtype)})), 1};
 }
 

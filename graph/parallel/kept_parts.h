@@ -36,12 +36,6 @@ std::map<TensorId, Shape> kept_parts(const Graph& graph, const std::vector<Weigh
                                      const std::map<TensorId, Placement>& computed,
                                      const ParallelPlan& plan);
 
-// Whether elements of a weight that is stored so are a parameter of its layer's type, which FSDP
-// and stage 3 of ZeRO shard as they do others: bitsandbytes' quant_storage
-// (bitsandbytes/nn/modules.py, Params4bit, since 0.43). Those of other forms are buffers or
-// integers.
-bool is_parameter(const QuantizationRow& row);
-
 // The parameter that elements of a quantized weight are packed in, of the weight's type, where
 // libraries shard it; nothing of other weights. Its scales and tables stay whole on every rank.
 std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed);

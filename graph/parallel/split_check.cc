@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -24,11 +23,13 @@ std::string nearest_that_works(const Graph& graph, int64_t ranks) {
   return "blocks are found by numbered modules, such as h.0, that hold dense layers";
 }
 
-// Engines cut matrices in few bits as they cut others, their scales with them; what bitsandbytes
-// packed beforehand vLLM refuses to cut, but it packs parts as it loads them, in this form
-// (vllm/model_executor/model_loader/bitsandbytes_loader.py).
-constexpr std::string_view kSplitForms[] = {"gptq-4bit",     "gptq-4bit-32", "gptq-4bit-64",
-                                            "gptq-4bit-row", "fp8",          "nf4-double"};
+std::string names_of_cut() {
+  std::vector<std::string_view> names;
+  for (const QuantizationRow& row : quantizations()) {
+    if (row.is_cut) names.push_back(row.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
   const Finetune& finetune = recipe.finetune;
@@ -38,11 +39,11 @@ Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
         "E120", called + ": quantized weights are not split between ranks that train", {},
         fmt::format("leave {} out, or train with {}", setting("tp"), setting("finetune", "lora")));
   }
-  if (!finetune.quantize || std::ranges::count(kSplitForms, finetune.quantize->name) > 0) return {};
+  if (!finetune.quantize || finetune.quantize->is_cut) return {};
   return error("E120",
                fmt::format("{}: no engine splits weights that are stored as {}", called,
                            finetune.quantize->name),
-               {}, fmt::format("{} can be split", fmt::join(kSplitForms, ", ")));
+               {}, names_of_cut() + " can be split");
 }
 
 }  // namespace
