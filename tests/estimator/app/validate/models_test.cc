@@ -11,12 +11,12 @@ using test::answer;
 
 namespace {
 
-const std::string kRun =
+const std::string kMeasuredRun =
     R"("device": "titan-xp", "model": "builtin:cnn-torres", "batch": 32,
        "framework": "pytorch", "framework_version": "1.4", "nvidia_smi_mb": 600)";
 
 std::string skipped_with(const std::string& more) {
-  return answer(kRun + more, "memory")[0].skipped;
+  return answer(kMeasuredRun + more, "memory")[0].skipped;
 }
 
 }  // namespace
