@@ -38,7 +38,7 @@ page advise advise hf:Qwen/Qwen3-8B --gpu rtx-4090 --batch 8 --optimizer adamw -
 page plans advise hf:llama-3.1-8b --gpu h100-sxm-80gb --gpus 8
 page max-batch max-batch builtin:resnet50 --gpu tesla-t4
 page compare compare builtin:resnet50 builtin:vit_b_16 --gpu t4 --gpu l4 --gpu a100 --price t4=0.35 --price l4=0.8 --price a100=3 --batch 64
-page sweep sweep "$PWD/../examples/sweep.yaml" --price rtx-4090=0.7 --price a100-80gb-sxm=2 --price h100-80gb-sxm=3
+page sweep sweep "$PWD/../examples/sweep.yaml" --price rtx-4090=0.7 --price a100-sxm-80gb=2 --price h100-sxm-80gb=3
 page validate validate "$PWD/../examples/measured-runs.csv"
 for name in estimate does-not-fit several-gpus serve record advise plans max-batch compare sweep validate; do
   for scheme in light dark; do

@@ -287,7 +287,7 @@ Verb make_hosts(const FlagSet& root) {
                           return f.id.empty() ? list_ids(hwdb.host_ids(), f.output)
                                               : show(hwdb.host(f.id), f.output);
                         });
-  verb.app.add_option("--measure", flags->file, "measure this machine, and write its host file")
+  verb.app.add_option("--measure", flags->file, "measure this machine, and write FILE for --host")
       .type_name("FILE");
   verb.app.add_flag("--force", flags->force, "overwrite the file of --measure");
   return verb;
