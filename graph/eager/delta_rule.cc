@@ -168,7 +168,7 @@ Value gated_delta_rule(Machine& m, const DeltaRuleInputs& in) {
   const Value values = solve_triangular(m, system, v_beta);
   const Value decayed_keys = solve_triangular(m, system, decayed_k_beta);
 
-  const Shape& k = key.sizes();
+  const Shape k = key.sizes();  // of the key as it is before its decay
   const Value state = fill(m, values.dtype(), {k[0], k[1], k.back(), values.sizes().back()});
   query = times_rows(m, query, exponential(m, total));
   const Value to_end = add(m, slice(m, total, 3, kChunk - 1, 1, 1), total, "sub");
