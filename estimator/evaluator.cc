@@ -187,10 +187,10 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
 namespace {
 
 // At one batch and one length each, so that what is asked at others is the same model. A batch that
-// is given twice keeps what the second flag says, which may contradict the first.
+// is given by its name is kept: it may contradict the other one.
 ModelRequest of_any_size(ModelRequest request) {
   for (auto& [symbol, size] : request.dims) {
-    if (!request.batch || symbol != "batch") size = 1;
+    if (symbol != "batch") size = 1;
   }
   if (request.batch) request.batch = 1;
   return request;

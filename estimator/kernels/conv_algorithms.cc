@@ -43,8 +43,13 @@ constexpr int kWithoutFourier = 900;
 
 // Gradients of weights on ordinary cores are sums of products, one for each image, which blocks add
 // to memory (cuDNN API reference: CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 and 3): a slab of positions
-// is of one image. Of 8, 16 and 24 this one is nearest to DeepBench's kernels left out.
+// is of one image. Of 8, 16 and 24 this one is nearest to DeepBench's kernels left out. Smaller
+// images, of which DeepBench has none, share slabs.
 constexpr double kSlab = 16;
+
+double in_slabs(double positions) {
+  return positions < kSlab ? positions : std::ceil(positions / kSlab) * kSlab;
+}
 
 bool unit(const std::array<double, 3>& v) { return product(v) == 1; }
 bool flat(const ConvShape& s) { return s.in[0] == 1 && s.filter[0] == 1; }
@@ -131,7 +136,7 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
       g.slower = 1 / wgrad_;
     } else {
       g.slower = 1 / dgrad_;
-      g.k = s.n * std::ceil(z.positions_out / kSlab) * kSlab;
+      g.k = s.n * in_slabs(z.positions_out);
       g.more_steps = wgrad_steps_;
     }
   }
