@@ -6,7 +6,7 @@ programs=$(realpath "$1") out=$2
 export PATH="$programs:$PATH" LC_ALL=C.UTF-8 COLUMNS=80
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$programs" log -1 --format=%ct 2> /dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
-version=$(plimsoll --version | head -n 1 | cut -d ' ' -f 1-2)
+version=$(plimsoll --version | sed -n 1p | cut -d ' ' -f 1-2)
 mkdir -p "$out"
 verbs=$(plimsoll completion words -- "")
 

@@ -22,14 +22,14 @@ rm "$root.log"
 mount -t proc proc "$root/proc" || fail "no /proc can be mounted"
 cp "$deb" "$root/tmp/"
 inside apt-get install -y -q --no-install-recommends "/tmp/$(basename "$deb")"
-inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 | head -n 2
+inside plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128 | sed -n 1,2p
 inside plimsoll-calibrate --version
 inside plimsoll-monitor --quiet -- sleep 0.5 || fail "plimsoll-monitor"
 status=0
 inside plimsoll-calibrate run --model builtin:alexnet --batch 8 || status=$?
 [ "$status" = 4 ] || fail "plimsoll-calibrate run without a GPU ends with $status"
 for page in plimsoll plimsoll-estimate plimsoll-max-batch plimsoll-calibrate plimsoll-monitor; do
-  inside man "$page" | grep -q "^NAME" || fail "man $page"
+  inside man "$page" | grep "^NAME" > /dev/null || fail "man $page"
 done
 inside bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader plimsoll
   COMP_WORDS=(plimsoll estimate builtin:resnet50 --gpu rtx-409); COMP_CWORD=4

@@ -55,7 +55,7 @@ check() {
 asks() {
   local line=$1
   shift
-  "$@" | grep -q -- "$line" || { echo "not answered: $*"; return 1; }
+  "$@" | grep -- "$line" > /dev/null || { echo "not answered: $*"; return 1; }
 }
 
 try_all() {
