@@ -34,7 +34,7 @@ done
 inside bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader plimsoll
   COMP_WORDS=(plimsoll estimate builtin:resnet50 --gpu rtx-409); COMP_CWORD=4
   COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _plimsoll; printf "%s\n" "${COMPREPLY[@]}"' |
-  grep -qx rtx-4090 || fail "bash completes no GPU"
+  grep -x rtx-4090 > /dev/null || fail "bash completes no GPU"
 inside test -s /usr/share/doc/plimsoll/copyright || fail "no notices"
 inside apt-get install -y -q --no-install-recommends python3-venv > /dev/null
 cp -r "$wheels" "$root/tmp/wheels"
