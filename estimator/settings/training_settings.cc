@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kNothingUpdated = "nothing is updated in this mode";
+constexpr std::string_view kNothingUpdated = "no weights are updated in this --mode";
 constexpr std::string_view kNoGradients = "inference has no gradients";
 constexpr std::string_view kTrainsNothing = "inference trains nothing";
 

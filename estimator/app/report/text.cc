@@ -38,7 +38,7 @@ bool counts_loading(const TimeEstimate& t) {
 std::string answer_unjudged(const Estimate& e, const Page& page) {
   return in_columns(fmt::format("NOT JUDGED   peak {} of tensors and process",
                                 human_bytes(e.memory.device_bytes)),
-                    fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
+                    fmt::format("95 % range {} - {}", human_bytes(e.memory.device_range.low),
                                 human_bytes(e.memory.device_range.high)),
                     page);
 }
@@ -52,10 +52,11 @@ std::string answer(const Estimate& e, const Page& page) {
       fmt::format("   peak {} of {} ({:.0f} %), {} {}", human_bytes(peak),
                   human_bytes(e.usable_bytes), 100 * share_of(peak, e.usable_bytes),
                   human_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
-  std::string text = in_columns(std::string(word) + memory,
-                                fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
-                                            human_bytes(e.memory.device_range.high)),
-                                page);
+  std::string text =
+      in_columns(std::string(word) + memory,
+                 fmt::format("95 % range {} - {}", human_bytes(e.memory.device_range.low),
+                             human_bytes(e.memory.device_range.high)),
+                 page);
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
   // Without a loader it is the least that it takes: the line of the host says so.
@@ -68,7 +69,7 @@ std::string answer(const Estimate& e, const Page& page) {
       escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
                      human_number(e.time.samples_per_second), e.time.sample_unit, length);
   return text + in_columns(pace,
-                           fmt::format("range {} - {}", human_time(e.time.step_range_ns.low),
+                           fmt::format("90 % range {} - {}", human_time(e.time.step_range_ns.low),
                                        human_time(e.time.step_range_ns.high)),
                            page);
 }
@@ -129,16 +130,15 @@ std::string timing(const Estimate& e, const Page& page) {
   part("update", t.update_ns);
   part("input copy", t.input_copy_ns);
   part("communication", t.communication_ns);
-  part("waiting for the host", t.offload_ns);
+  part("waiting for the host", t.host_wait_ns);
   part("waiting for other stages", t.bubble_ns);
   step += fmt::format("; {} launches, GPU busy {:.0f} %{}", t.launches, 100 * t.gpu_busy,
                       t.input_bound  ? ", limited by the input"
                       : t.host_bound ? ", limited by the host"
                                      : "");
-  std::string host = escaped_format("Host ({}): kernel launches {}, framework {}", t.host_id,
+  std::string host = escaped_format("Host ({}): kernel launches {}, other work {}", t.host_id,
                                     human_time(t.host_ns), human_time(t.framework_ns));
   if (counts_loading(t)) host += fmt::format(", loader {}", human_time(t.loader_ns));
-  if (t.input_copy_ns > 0) host += fmt::format(", input copy {}", human_time(t.input_copy_ns));
   if (t.loader == name(LoaderKind::kNone)) host += ". Data loading is not included.";
   if (t.loader == name(LoaderKind::kFiles))
     host += ". The time to read files is unknown and widens the range only.";
