@@ -235,7 +235,7 @@ Verb make_gpus(const FlagSet& root) {
         return *file && device ? show_file(hwdb, *device) : show(device, f.output);
       });
   verb.app.add_flag("--file", *file,
-                    "print this GPU's data as a JSON file, a template for your own GPU");
+                    "print this GPU's data as a JSON file, a template for another GPU");
   return verb;
 }
 
