@@ -182,8 +182,8 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "recompute: none, blocks, blocks/2 (every second), operators (all but products and "
-             "attention), mirror (MXNet) or paths of modules",
+     .help = "recompute: none, blocks, blocks/2 (every second), operators, mirror (MXNet) or paths "
+             "of modules",
      .default_text = "none",
      .value = checkpoint(),
      .record = {.name = "checkpoint", .word = written_checkpoint},
