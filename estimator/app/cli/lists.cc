@@ -204,7 +204,7 @@ Verb make_list(const FlagSet& root, const char* name, const char* help, Run run)
   auto flags = std::make_shared<ListFlags>();
   FlagSet app = root.add_subcommand(name, help);
   app.add_option("id", flags->id, "show one, each figure with its source");
-  app.add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
+  app.add_option("--hwdb", flags->hwdb, "folder whose files replace those of their name");
   add_list_output(app, flags->output, "the list");
   return {app, [flags, run] {
             const auto good = check_output(flags->output);

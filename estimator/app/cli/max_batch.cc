@@ -134,7 +134,7 @@ Verb make_max_batch(const FlagSet& root) {
   add_value(app, flags->shared, "multiple", "only multiples of N [1; 32 for images]", "N",
             kVerbGroup);
   add_value(app, flags->shared, "max", "upper limit of the search", "N", kVerbGroup);
-  add_value(app, flags->shared, "confidence", "chance that a run stays within its range [0.95]",
+  add_value(app, flags->shared, "confidence", "chance that memory stays in its range [0.95]",
             "SHARE", kVerbGroup);
   add_output(app, flags->output, "as JSON", "round sizes");
   app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")

@@ -108,7 +108,7 @@ Verb make_workspace(const FlagSet& root) {
   app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
   app.add_flag("--cudnn-benchmark", flags->benchmark,
                "cuDNN benchmarks its plans and takes the fastest");
-  app.add_option("--hwdb", flags->hwdb, "folder whose files replace the built-in data");
+  app.add_option("--hwdb", flags->hwdb, "folder whose files replace those of their name");
   app.add_flag("--json", flags->json, "print JSON lines, the only format of this command");
   return {app, [flags] { return run_workspace(*flags); }};
 }

@@ -42,7 +42,8 @@ void write_gpus(Markup& out, const std::vector<SweepGpu>& gpus) {
   const auto has_price = [](const SweepGpu& gpu) { return gpu.price.has_value(); };
   const bool priced = std::ranges::any_of(gpus, has_price);
   if (gpus.size() < 2 && !priced) return;
-  open_section(out, "gpus", "By GPU", "GPU hours: to run each configuration that fits for one epoch, or for --epochs.");
+  open_section(out, "gpus", "By GPU",
+               "GPU hours: to run each configuration that fits for one epoch, or for --epochs.");
   std::vector<HtmlColumn> columns = {{"gpu"},
                                      {"fit", true},
                                      {"may fit", true},
@@ -168,9 +169,9 @@ void SweepPage::write_best(Markup& out, const std::vector<Shown>& shown) const {
   });
   constexpr size_t kMostBest = 20;
   if (best.size() > kMostBest) best.resize(kMostBest);
-  open_section(
-      out, "best", "Best that fit",
-      time_ ? "No configuration is both faster and smaller than one of these." : "Least memory.");
+  open_section(out, "best", "Best that fit",
+               time_ ? "No configuration has both a higher rate and a lower peak than one of these."
+                     : "Least memory.");
   write_table(out, "Best configurations", best, false);
   out.close();
 }

@@ -88,6 +88,18 @@ std::string growth(const LargestBatch& largest) {
       human_bytes((many.device_bytes - few.device_bytes) / (many.batch - few.batch)));
 }
 
+// Why the next size is not safe.
+std::string next_text(const LargestBatch& largest, const Page& page) {
+  const auto next = std::ranges::find_if(largest.answer.points, [&](const BatchPoint& p) {
+    return p.batch > largest.answer.safe && p.high > largest.usable_bytes;
+  });
+  if (largest.answer.safe == 0 || next == largest.answer.points.end()) return "";
+  return wrapped(
+      escaped_format("{} {} may need {} more than the GPU has", shortened(largest.vary, 20),
+                     next->batch, human_bytes(next->high - largest.usable_bytes)),
+      page);
+}
+
 // Whose batch it is, where there are several GPUs.
 std::string of_each_gpu(const LargestBatch& largest, const Page& page) {
   const Request& request = largest.notes.request;
@@ -168,9 +180,9 @@ std::string to_text(const LargestBatch& largest, const Page& page, bool quiet, b
   if (largest.answer.safe == 0) text += advice_text(largest, page);
   if (largest.rounds.empty())
     return largest.advice.empty() ? text : text + assumed_paragraph(largest.notes, page);
-  text += "\n" + round_table(largest).text(page) + "\n" + growth(largest) +
-          of_each_gpu(largest, page) + as_fast_hint(largest, page) + first_dip(largest, page) +
-          assumed_paragraph(largest.notes, page);
+  text += "\n" + round_table(largest).text(page) + "\n" + next_text(largest, page) +
+          growth(largest) + of_each_gpu(largest, page) + as_fast_hint(largest, page) +
+          first_dip(largest, page) + assumed_paragraph(largest.notes, page);
   return basis ? text + basis_text(largest.notes, page) : text;
 }
 

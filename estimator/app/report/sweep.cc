@@ -252,7 +252,7 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& pag
   text +=
       "\n" +
       wrapped(time
-                  ? "Best that fit (no configuration is both faster and smaller than one of these):"
+                  ? "Best that fit (none has both a higher rate and a lower peak):"
                   : "Least memory:",
               page);
   text += table(plan, time, kMostListed).text(page, 2);
