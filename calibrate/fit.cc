@@ -54,7 +54,7 @@ bool in_plan(const FitPlan& plan, const MeasuredKernel& k) {
 struct Start {
   Trial trial;
   Box box;
-  Trial untold;  // each term where the measurements do not tell it
+  Trial without;  // each term where it is not needed
 };
 
 bool contains(const std::vector<std::string_view>& names, std::string_view name) {
@@ -103,7 +103,7 @@ Start start_of(const FitPlan& plan, const Fit* base, const Fit* lender) {
     start.trial.push_back(value);
     start.box.low.push_back(fixed ? value : row.low);
     start.box.high.push_back(fixed ? value : row.high);
-    start.untold.push_back(base != nullptr ? value : 0);
+    start.without.push_back(base != nullptr ? value : 0);
   }
   for (const FitCard& card : plan.cards) {
     // A base has seen more of a card that both know.
@@ -143,21 +143,21 @@ Trial solve(const Formula& formula, const Trial& start, const Box& box,
 
 // The best terms; one without which the fit is as good is none of its coefficients: it is idle, or
 // stays the base's, and `box` holds it there.
-Trial solve_told(const Formula& formula, const Start& start, Box& box) {
+Trial solve_needed(const Formula& formula, const Start& start, Box& box) {
   const std::vector<bool> none(formula.size(), false);
   Trial trial = solve(formula, start.trial, box, none);
   const double most = kNoWorse * loss(formula, trial, none);
-  bool all_told = true;
-  for (size_t i = 0; i < start.untold.size(); ++i) {
-    if (box.low[i] == box.high[i] || start.untold[i] < box.low[i]) continue;
+  bool all_needed = true;
+  for (size_t i = 0; i < start.without.size(); ++i) {
+    if (box.low[i] == box.high[i] || start.without[i] < box.low[i]) continue;
     Trial without = trial;
-    without[i] = start.untold[i];
+    without[i] = start.without[i];
     if (loss(formula, without, none) > most) continue;
     trial = without;
     box.low[i] = box.high[i] = trial[i];
-    all_told = false;
+    all_needed = false;
   }
-  return all_told ? trial : solve(formula, trial, box, none);
+  return all_needed ? trial : solve(formula, trial, box, none);
 }
 
 // What a block's adding of its tile takes is fitted last, and alone. Fitted with the rest it draws
@@ -299,7 +299,7 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   const Formula formula(plan, cards, kernels);
   const std::vector<bool> none(formula.size(), false);
   Box box = start.box;
-  const Trial whole = solve_told(formula, start, box);
+  const Trial whole = solve_needed(formula, start, box);
   const Trial trial = with_weights(plan, formula, whole, none);
 
   FitReport report;
