@@ -1,5 +1,6 @@
 // fit: from the transcriptions of measured kernels to calibration files.
 #include <fmt/format.h>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -66,6 +67,12 @@ Result<std::map<std::string, DeviceRates>> read_rates() {
   return rates;
 }
 
+// As many for each of a warp's lanes: peaks and clocks are printed rounded.
+double flop_per_sm_clock(const DeviceRates& rates, Arithmetic arithmetic) {
+  constexpr double kLanes = 32;
+  return std::round(rates.peak_of(arithmetic) / (rates.sms * rates.clock) / kLanes) * kLanes;
+}
+
 void print(const FitPlan& plan, const FitReport& report) {
   for (const auto& [pass, s] : report.passes) {
     fmt::print(
@@ -113,7 +120,7 @@ int run_fit(const FitCommand& command) {
         const auto arithmetic = arithmetic_from_name(plan.arithmetic);
         if (its.compute_capability == capability && arithmetic)
           calibration.flop_per_sm_clock[std::string(plan.arithmetic)] =
-              its.peak_of(*arithmetic) / (its.sms * its.clock);
+              flop_per_sm_clock(its, *arithmetic);
       }
       calibration.fits.push_back(fitted->fit);
       calibration.fits.back().compute_capability = capability;

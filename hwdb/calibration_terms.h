@@ -23,9 +23,8 @@ enum GemmTerm {
   kPrologue,    // k-steps lost before and after a block's main loop
   kFixed,       // microseconds of one launch
   kBandwidth,   // fraction of the memory's nominal rate
-  kTransposeA,  // ln of the slowdown where A is stored [k, m]; B [n, k]; both
+  kTransposeA,  // ln of the slowdown where A is stored [k, m]; B [n, k]
   kTransposeB,
-  kTransposeBoth,
   kSplit,       // a fact, not fitted: 0 where the library does not split k over blocks, 1 where it
                 // does, into 32 slices at most, 2 into 256
   kAlign,       // ln slowdown of tensor cores where rows begin at 4 or 8 bytes, not 16
@@ -34,13 +33,13 @@ enum GemmTerm {
   kGemmTermCount,
 };
 inline constexpr std::array<CoefficientRow, kGemmTermCount> kGemmTerms = {{
-    {"tile_128x128", .8, .05, 1},     {"tile_128x64", .75, .05, 1}, {"tile_64x128", .75, .05, 1},
-    {"tile_64x64", .7, .05, 1},       {"tile_128x32", .6, .05, 1},  {"tile_32x128", .6, .05, 1},
-    {"tile_32x32", .4, .02, 1},       {"tile_64x16", .3, .02, 1},   {"tile_16x64", .3, .02, 1},
-    {"residency", .25, 0, 1},         {"prologue", 24, 0, 120},     {"fixed_us", 8, 0, 40},
-    {"bandwidth", .75, .3, 1},        {"transpose_a", 0, -.2, .7},  {"transpose_b", .05, -.2, .7},
-    {"transpose_both", .05, -.2, .7}, {"split", 0, 0, 2},           {"align", 0, 0, 3},
-    {"align_odd", 0, 0, 4},           {"few_columns", 0, 0, 64},
+    {"tile_128x128", .8, .05, 1}, {"tile_128x64", .75, .05, 1}, {"tile_64x128", .75, .05, 1},
+    {"tile_64x64", .7, .05, 1},   {"tile_128x32", .6, .05, 1},  {"tile_32x128", .6, .05, 1},
+    {"tile_32x32", .4, .02, 1},   {"tile_64x16", .3, .02, 1},   {"tile_16x64", .3, .02, 1},
+    {"residency", .25, 0, 1},     {"prologue", 24, 0, 120},     {"fixed_us", 8, 0, 40},
+    {"bandwidth", .75, .3, 1},    {"transpose_a", 0, -.2, .7},  {"transpose_b", .05, -.2, .7},
+    {"split", 0, 0, 2},           {"align", 0, 0, 3},           {"align_odd", 0, 0, 4},
+    {"few_columns", 0, 0, 64},
 }};
 
 // Convolution: the first terms are those of the tiled multiplication it contains, so that both
@@ -170,7 +169,7 @@ inline constexpr std::array<CoefficientRow, kGroupedTermCount> kGroupedTerms = {
 enum RecurrentTerm {
   kStep = kGemmTermCount,  // microseconds between two steps of the sequence
   kCall,                   // microseconds of one library call
-  kThin,                   // ln slowdown at 8 sequences or fewer
+  kThin,                   // ln slowdown at 8 sequences or fewer; half a tile takes half as long
   kBackwardStep,           // ln slowdown of the data gradient's multiplications
   kStackWgrad,             // efficiency of the weight gradient relative to its tile
   kGates,                  // bandwidth fraction of the element-wise work of a step
@@ -181,7 +180,7 @@ inline constexpr std::array<CoefficientRow, static_cast<int>(kRecurrentTermCount
     kRecurrentTerms = {{
         {"step_us", 7, 0, 80},
         {"call_us", 30, 0, 300},
-        {"thin", .3, -.5, 1.5},
+        {"thin", .3, -1, 1.5},
         {"backward_step", 0, -.5, .7},
         {"weight_gradient", .9, .2, 1},
         {"gates", .6, .05, 1},

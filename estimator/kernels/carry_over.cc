@@ -52,7 +52,7 @@ std::vector<double> carried_over(std::vector<double> terms, std::string_view ker
       !conv && rate.tensor_cores && rate.compute_capability < kFromSharedSince;
   const Carrier carrier(rate, through_registers ? kThroughRegisters : 1, terms[kTile0]);
   each({kPrologue}, [&](double steps) { return carrier.steps(steps); });
-  each({kTransposeA, kTransposeB, kTransposeBoth, kAlign, kAlignOdd},
+  each({kTransposeA, kTransposeB, kAlign, kAlignOdd},
        [&](double logarithm) { return carrier.slowdown(logarithm); });
   if (conv) {
     each({kWgradSteps}, [&](double steps) { return carrier.steps(steps); });

@@ -21,7 +21,7 @@ constexpr double kRounding = 1 - 1e-9;
 
 GemmModel::GemmModel(std::span<const double> terms, const GemmRates& rates)
     : layout_{1, std::exp(terms[kTransposeB]), std::exp(terms[kTransposeA]),
-              std::exp(terms[kTransposeBoth])},
+              std::exp(terms[kTransposeA] + terms[kTransposeB])},
       align_(std::exp(terms[kAlign])),
       align_odd_(std::exp(terms[kAlignOdd])),
       sms_(rates.sms),

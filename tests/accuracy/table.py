@@ -88,16 +88,26 @@ def compiled_gains(lines):
             yield l | {"quantity": "compiled_gain", "measured": m, "predicted": p, "range": None, "roofline": None, "error": p / m - 1}
 
 
+def shipped_fits():
+    for path in sorted((Path(__file__).parents[2] / "hwdb/calibrations").glob("sm_*.json")):
+        yield from json.loads(path.read_text())["fits"]
+
+
+def coefficients():
+    """Of all shipped fits, as `plimsoll version` counts them: terms in use that are no facts, and clocks of cards."""
+    facts = {"split", "few_columns"}
+    return sum(len(fit["clocks"]) + sum(value != 0 and term not in facts for term, value in fit["terms"].items()) for fit in shipped_fits())
+
+
 def five_fold_score(kernel_class, wanted, oldest, newest, arithmetic=("f32",)):
     """Kernels, median and mean error of fits, weighted by their kernels; one that serves several architectures counts once."""
     seen = {}
-    for path in sorted((Path(__file__).parents[2] / "hwdb/calibrations").glob("sm_*.json")):
-        for fit in json.loads(path.read_text())["fits"]:
-            meant = fit["kernel_class"] == kernel_class and oldest <= fit["library"] <= newest
-            if meant and fit["arithmetic"] in arithmetic and fit["measured"]:
-                for name, score in fit["passes"].items():
-                    if wanted is None or name.startswith(wanted):
-                        seen[json.dumps(fit["terms"]), name] = score
+    for fit in shipped_fits():
+        meant = fit["kernel_class"] == kernel_class and oldest <= fit["library"] <= newest
+        if meant and fit["arithmetic"] in arithmetic and fit["measured"]:
+            for name, score in fit["passes"].items():
+                if wanted is None or name.startswith(wanted):
+                    seen[json.dumps(fit["terms"]), name] = score
     n = sum(s["kernels"] for s in seen.values())
     weighted = lambda key: sum(s["kernels"] * s[key] for s in seen.values()) / n
     return n, weighted("median"), weighted("error"), weighted("roofline")

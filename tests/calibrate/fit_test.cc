@@ -5,21 +5,30 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <optional>
+#include <span>
 #include <sstream>
 
+#include "calibrate/formula.h"
 #include "calibrate/search.h"
+#include "estimator/kernels/fit_class.h"
+#include "graph/base/hash.h"
 #include "hwdb/calibration_terms.h"
 #include "hwdb/hwdb.h"
 
 namespace plimsoll {
 namespace {
 
-std::vector<MeasuredKernel> transcription(const std::string& kernel_class) {
-  const std::string name = kernel_class + ".csv";
-  std::ifstream in(PLIMSOLL_SOURCE_DIR "/hwdb/calibrations/measured/" + name);
+std::string transcribed(const std::string& file) {
+  std::ifstream in(PLIMSOLL_SOURCE_DIR "/hwdb/calibrations/measured/" + file);
   std::stringstream text;
   text << in.rdbuf();
-  const auto kernels = read_measured(text.str(), name, kernel_class);
+  return text.str();
+}
+
+std::vector<MeasuredKernel> transcription(const std::string& kernel_class) {
+  const std::string name = kernel_class + ".csv";
+  const auto kernels = read_measured(transcribed(name), name, kernel_class);
   REQUIRE(kernels.has_value());
   return *kernels;
 }
@@ -50,6 +59,103 @@ TEST_CASE("a fit of the shipped transcription is the shipped fit") {
   CHECK(report->fit.error == doctest::Approx(shipped->error).epsilon(.1));
   CHECK(report->coverage >= .85);
   CHECK(report->coverage <= .95);
+}
+
+const Fit* fit_of(const std::vector<Calibration>& all, const FitPlan& plan, int capability) {
+  for (const Calibration& calibration : all) {
+    for (const Fit& fit : calibration.fits) {
+      if (fit.compute_capability == capability && fit.kernel_class == plan.kernel_class &&
+          fit.arithmetic == plan.arithmetic && fit.library == plan.library &&
+          fit.library_first == plan.first && fit.odd_shapes == plan.odd_shapes)
+        return &fit;
+    }
+  }
+  return nullptr;
+}
+
+// What a plan takes from elsewhere, a term by its name and place; nothing of those that it fits.
+std::optional<double> taken(const FitPlan& plan, std::string_view term, size_t i,
+                            const std::map<std::string_view, Fit>& fits) {
+  const auto has = [&](const auto& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto given = std::ranges::find(plan.given, term, &GivenTerm::name);
+  const bool lent = has(plan.lent, term);
+  const std::string_view from = lent ? plan.lender : plan.base;
+  const bool held = has(plan.held, term) || has(plan.held, "all") || plan.sources.empty();
+  if (term == "few_columns") return plan.few_columns;
+  if (term == "wgrad_steps" && !plan.adds_tiles) return 0;
+  if (!held) return std::nullopt;
+  if (given != plan.given.end()) return given->value;
+  if (from.empty()) return coefficient_rows(plan.kernel_class)[i].initial;
+  return fits.at(from).terms[i] * (term.starts_with("tile_") ? plan.tiles : 1);
+}
+
+// Mean error of the kernels that a fit was made of.
+double error_within(const FitPlan& plan, const Fit& fit,
+                    const std::vector<const MeasuredKernel*>& kernels,
+                    const std::map<std::string, DeviceRates>& rates) {
+  std::vector<DeviceRates> cards;
+  Trial trial = fit.terms;
+  for (const auto& [card, clock] : fit.clocks) {
+    cards.push_back(rates.at(card));
+    trial.push_back(clock);
+  }
+  const Formula formula(plan, cards, kernels);
+  double sum = 0;
+  const auto values = formula.values(trial, std::vector<bool>(kernels.size(), false));
+  for (size_t i = 0; i < values.size(); ++i)
+    sum += std::fabs(values[i].seconds / kernels[i]->seconds - 1);
+  return sum / static_cast<double>(values.size());
+}
+
+// `./dev fits` fits all of them again, in minutes. Here: what a plan takes from others is theirs,
+// and no fit is of another tree, whose kernels would be further off than those left out.
+TEST_CASE("shipped fits are of the measurements in the tree and take from others what plans say") {
+  const auto all = shipped_calibrations();
+  REQUIRE(all.has_value());
+  for (const Calibration& calibration : *all) {
+    for (const MeasuredFile& file : calibration.files) {
+      CAPTURE(file.name);
+      const std::string text = transcribed(file.name);
+      CHECK(file.sha256 == sha256_hex(std::as_bytes(std::span(text))));
+    }
+  }
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb.has_value());
+  std::map<std::string, DeviceRates> rates;
+  std::map<std::string, std::vector<MeasuredKernel>> kernels;
+  std::map<std::string_view, Fit> fits;
+  size_t seen = 0;
+  for (const FitPlan& plan : fit_plans()) {
+    CAPTURE(plan.name);
+    const std::string file(fit_class(plan.kernel_class).measured);
+    if (!kernels.contains(file)) kernels[file] = transcription(file);
+    for (const FitCard& card : plan.cards)
+      rates[std::string(card.device)] = rates_of(*hwdb->device(card.device));
+    for (const int capability : plan.capabilities) {
+      const Fit* fit = fit_of(*all, plan, capability);
+      REQUIRE(fit != nullptr);
+      fits[plan.name] = *fit;
+      ++seen;
+      if (plan.sources.empty()) {
+        CHECK(fit->measured == 0);
+      } else {
+        const auto of = kernels_of(plan, kernels[file], rates);
+        CHECK(fit->measured == std::ssize(of));
+        CHECK(error_within(plan, *fit, of, rates) < 1.001 * fit->error);
+      }
+      const auto rows = coefficient_rows(plan.kernel_class);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        CAPTURE(rows[i].name);
+        const auto known = taken(plan, rows[i].name, i, fits);
+        if (known) CHECK(fit->terms[i] == doctest::Approx(*known).epsilon(2e-5));
+      }
+    }
+  }
+  size_t shipped = 0;
+  for (const Calibration& calibration : *all) shipped += calibration.fits.size();
+  CHECK(seen == shipped);
 }
 
 TEST_CASE("a plan without a card's rates or measurements is refused") {

@@ -68,7 +68,8 @@ TEST_CASE("a library that makes more than 32 slices fills a card with one tile")
 
 // Every tile and every split, as the formula at the head of gemm.h says.
 GemmCost by_definition(const GemmShape& s, std::span<const double> terms, const GemmRates& rates) {
-  const double layout[] = {0, terms[kTransposeB], terms[kTransposeA], terms[kTransposeBoth]};
+  const double of_a = terms[kTransposeA], of_b = terms[kTransposeB];
+  const double layout[] = {0, of_b, of_a, of_a + of_b};
   const double bandwidth = rates.bandwidth * terms[kBandwidth];
   const auto begins_at = [&](double bytes) {
     return std::fmod((s.a_t ? s.m : s.k) * s.element_bytes, bytes) == 0 &&
