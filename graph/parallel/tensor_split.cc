@@ -27,10 +27,10 @@ class Splitter {
 
   TensorSplit run(bool sequence) {
     for (const Unit& unit : units_below(graph_, "")) {
-      for (const ExpertLayer& layer : expert_layers(graph_, unit)) try_experts(layer);
       for (NodeId id = unit.first; id < unit.last; ++id) {
         if (begins_part(id)) try_from(id, unit);
       }
+      for (const ExpertLayer& layer : expert_layers(graph_, unit)) try_experts(layer);
       all_.blocks += split_.begins.empty() ? 0 : 1;
       for (NodeId id = unit.first; id < unit.last; ++id) {
         if (!attends_whole(id)) continue;
@@ -107,9 +107,7 @@ class Splitter {
   // An adapter's last matrix makes the part that its layer makes; its first one makes all of few
   // columns on every rank.
   void begin_adapter(NodeId layer, const Unit& unit) {
-    std::string_view path = graph_.nodes[layer].module;
-    if (path.ends_with(kAdapted)) path.remove_suffix(kAdapted.size());
-    const std::string name = std::string(path) + std::string(kAdapterOut);
+    const std::string name = std::string(path_of(layer)) + std::string(kAdapterOut);
     for (NodeId id = layer; id < unit.last; ++id) {
       const auto matrix = matrix_of(id);
       if (matrix && graph_.tensors[matrix->id].name.starts_with(name)) return begin(id);
@@ -127,19 +125,36 @@ class Splitter {
     pieces_.clear();
   }
 
-  // All layers of the unit that read the same, and what follows them there.
+  // All layers of the unit that read the same, and what follows them there; else those that stand
+  // in one module with the first, beside a router that reads the same.
   void try_from(NodeId first, const Unit& unit) {
+    if (!try_layers(first, unit, "")) try_layers(first, unit, around(path_of(first)));
+  }
+
+  bool try_layers(NodeId first, const Unit& unit, std::string_view module) {
     const TensorSplit before = split_;
     const TensorId read = graph_.nodes[first].inputs[0];
     for (NodeId id = first; id < unit.last; ++id) {
       if (graph_.nodes[id].inputs.empty() || graph_.nodes[id].inputs[0] != read) continue;
-      if (!begins_part(id)) continue;
+      if (!begins_part(id) || !path_of(id).starts_with(module)) continue;
       begin(id);
       begin_adapter(id, unit);
     }
     bool whole = true;
     for (NodeId id = first; id < unit.last && whole; ++id) whole = go_through(id);
-    if (!whole || leaves(unit)) split_ = before;
+    whole = whole && !leaves(unit);
+    if (!whole) split_ = before;
+    return whole;
+  }
+
+  // Of a layer, without what peft wraps it in; and the module that it stands in, with a dot.
+  std::string_view path_of(NodeId layer) const {
+    std::string_view path = graph_.nodes[layer].module;
+    if (path.ends_with(kAdapted)) path.remove_suffix(kAdapted.size());
+    return path;
+  }
+  static std::string_view around(std::string_view path) {
+    return path.substr(0, path.rfind('.') + 1);
   }
 
   void begin(NodeId id) {

@@ -85,6 +85,8 @@ class FamilyTensorParallel(sharded_models.TensorParallel):
                     self.share(module, group)
         parallelize_module(model, mesh, {"model.embed_tokens": RowwiseParallel(input_layouts=Replicate()),
                                          "lm_head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
+        for one in (*model.parameters(), *model.buffers()):
+            one.detach()   # those that nothing changed are seen here first
         return model
 
     @staticmethod
