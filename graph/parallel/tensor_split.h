@@ -22,6 +22,7 @@ struct TensorSplit {
   std::set<NodeId> begins;            // read what all ranks have, and make a part
   std::map<TensorId, NodeId> copied;  // what they read, with the last of them
   std::set<NodeId> ends;              // what they make is a sum over ranks
+  std::set<NodeId> gathered;          // parts that they make are gathered at once
   std::set<NodeId> counting;          // operators that count heads or channels of their own
   size_t blocks = 0;                  // that are parted
   size_t whole_attention = 0;         // operators in blocks whose heads are not parted

@@ -177,6 +177,7 @@ class TensorParallel(Sharding):
     """DTensor, as torchtitan lays it out: columns, then rows, of each block; rows of the embedding, columns of the head, whose
     outputs stay apart for the loss (torchtitan/models/llama3/infra/parallelize.py, apply_tp)."""
     loss = staticmethod(loss_parallel)
+    scores = {"output_layouts": Shard(-1), "use_local_output": False}
 
     @staticmethod
     def cases(name):
@@ -205,7 +206,7 @@ class TensorParallel(Sharding):
             parallelize_module(block, mesh, plan)
         if isinstance(model, Decoder):
             plan = {"embedding": RowwiseParallel(input_layouts=Replicate(), **apart),
-                    "head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False, **({"input_layouts": Shard(1)} if sequence else {}))}
+                    "head": ColwiseParallel(**self.scores, **({"input_layouts": Shard(1)} if sequence else {}))}
             parallelize_module(model, mesh, plan | ({"norm": SequenceParallel()} if sequence else {}))
         return model
 

@@ -47,6 +47,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     if (one.contains("lora_rank") && one["precision"] == "bf16") add("lora-upcast", "off");
     add("tp", ranks);
     if (one["sequence_parallel"]) add("sequence-parallel", "");
+    if (one.contains("split_loss")) add("split-loss", one["split_loss"]);
     if (one.contains("shards")) add("fsdp", std::to_string(one["shards"].get<int>()));
     return;
   }
@@ -179,6 +180,14 @@ TEST_CASE(
 TEST_CASE("a rank of tensor parallelism keeps and takes what DTensor's does") {
   const ShardedErrors compared = sharded_errors("tp");
   CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  CHECK(compared.peak.share_exact() == 1);
+}
+
+TEST_CASE(
+    "a rank of tensor parallelism that gathers all scores keeps and takes what DTensor's does") {
+  const ShardedErrors compared = sharded_errors("tp-gathered");
+  CHECK(compared.stays.count() == 8);
   CHECK(compared.stays.share_exact() == 1);
   CHECK(compared.peak.share_exact() == 1);
 }
