@@ -60,7 +60,7 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
   if (requested.quantize && shards && requested.quantize->is_parameter)
     basis.emplace_back(
         "their elements are sharded as parameters in the type of the layers "
-        "(bnb_4bit_quant_storage); their scales are whole on each GPU");
+        "(bitsandbytes: bnb_4bit_quant_storage); their scales are whole on each GPU");
   return basis;
 }
 

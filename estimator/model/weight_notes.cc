@@ -41,6 +41,21 @@ void tell_of_unreached(const Graph& graph, const Roles& roles, std::vector<std::
                   weights, elements_in_all.text()));
 }
 
+// FSDP shards parameters: what others hold as buffers stays whole.
+Diagnostics unsharded(const Recipe& recipe) {
+  const QuantizationRow* row = quantization_of(recipe.finetune);
+  const ParallelPlan& plan = recipe.parallel;
+  const bool shards = plan.is_sharded() && plan.sharded == Sharded::kWeights;
+  if (!row || row->is_parameter || !shards) return {};
+  const std::string by = setting(plan.sharded_by == ShardedBy::kZero ? "zero" : "fsdp");
+  return {warning("W359",
+                  fmt::format("{} shards no weights that are stored as {}: each GPU has them whole",
+                              by, row->name),
+                  {},
+                  fmt::format("{} and {} are sharded", setting("quantize", "nf4-double"),
+                              setting("quantize", "gptq-4bit-fsdp")))};
+}
+
 }  // namespace
 
 WeightNotes weight_notes(const Graph& graph, const Roles& roles, const Recipe& recipe,
@@ -52,6 +67,8 @@ WeightNotes weight_notes(const Graph& graph, const Roles& roles, const Recipe& r
   const bool guessed = recovered && !graph.told;
   notes.warnings =
       guessed ? weight_doubts(graph, roles, *recovered) : nothing_trained(graph, roles);
+  const Diagnostics whole = unsharded(recipe);
+  notes.warnings.insert(notes.warnings.end(), whole.begin(), whole.end());
   if (!guessed) return notes;
   OpenQuestions open = open_questions(graph, roles);
   notes.warnings.insert(notes.warnings.end(), open.warnings.begin(), open.warnings.end());

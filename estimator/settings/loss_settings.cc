@@ -19,13 +19,18 @@ constexpr std::array<std::string_view, 2> kShifts = {"labels", "logits"};
 
 constexpr std::string_view kNoForms =
     "only the loss of a language model has such variants, and only if each GPU has the whole "
-    "output layer: with replicas, FSDP and ZeRO, not with tensor or pipeline parallelism";
+    "output layer: with replicas, FSDP and ZeRO, not with pipeline parallelism, nor with tensor "
+    "parallelism; {} gathers the logits there, for operators and fused";
+
+bool has_all_scores(const ParallelPlan& plan) {
+  return plan.mesh.extent(Axis::kTensor) == 1 || plan.split_loss == SplitLoss::kGathered;
+}
 
 // The loss is of next tokens, and the device has the layer that makes their scores.
 bool has_forms(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
   if (!trains(s) || recipe.loss != Loss::kCausalLm) return false;
-  if (recipe.parallel.mesh.extent(Axis::kTensor) > 1) return false;
+  if (!has_all_scores(recipe.parallel)) return false;
   if (recipe.loss_form <= LossForm::kFused) return true;
   return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
 }
@@ -33,7 +38,7 @@ bool has_forms(const SettingScope& s) {
 bool shifts(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
   return trains(s) && recipe.loss == Loss::kCausalLm && recipe.loss_form <= LossForm::kFused &&
-         recipe.parallel.mesh.extent(Axis::kTensor) == 1;
+         has_all_scores(recipe.parallel);
 }
 
 bool keeps_or_not(const SettingScope& s) {
@@ -65,7 +70,7 @@ std::span<const SettingRow> loss_settings() {
        .value = word_value<kForms, 0, &Request::recipe, &Recipe::loss_form>("FORM"),
        .record = {.name = "loss_form"},
        .axis = SweepAxis::kKernels,
-       .acts = {has_forms, kNoForms}},
+       .acts = {has_forms, kNoForms, "split-loss=gathered"}},
       {.name = "loss-shift",
        .group = kTrainingGroup,
        .shown = kDetail,
@@ -76,8 +81,9 @@ std::span<const SettingRow> loss_settings() {
        .record = {.name = "loss_shift"},
        .axis = SweepAxis::kKernels,
        .acts = {shifts,
-                "only the loss of a language model that reads all logits moves them, and "
-                "not with tensor parallelism"}},
+                "only the loss of a language model that reads all logits moves them; with "
+                "tensor parallelism, {} gathers them",
+                "split-loss=gathered"}},
       {.name = "keep-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,

@@ -159,6 +159,7 @@ bool splits_scores(const SettingScope& s) {
   if (!of_scores || !trains(s) || !splits_operators(s)) return false;
   const auto split =
       parallel::place_weights(s.model.graph, s.model.weight_roles, recipe.parallel).split;
+  if (!split.gathered.empty()) return true;
   return std::ranges::any_of(s.model.graph.outputs, [&](TensorId id) {
     const auto part = split.values.find(id);
     return part != split.values.end() &&
@@ -166,7 +167,7 @@ bool splits_scores(const SettingScope& s) {
   });
 }
 
-constexpr std::array<std::string_view, 2> kSplitLosses = {"dtensor", "megatron"};
+constexpr std::array<std::string_view, 3> kSplitLosses = {"dtensor", "megatron", "gathered"};
 constexpr std::array<std::string_view, 3> kReduceTypes = {"fp32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "gpipe", "interleaved", "zb"};
 constexpr std::array<std::string_view, 2> kBalances = {"blocks", "cost"};
@@ -323,7 +324,7 @@ constexpr SettingRow kParallelRows[] = {
      .group = kRunGroup,
      .shown = kDetail,
      .help = "with --tp: loss of split logits as in PyTorch's loss_parallel (dtensor) or "
-             "Megatron-LM (megatron)",
+             "Megatron-LM (megatron), or of all logits on each GPU, as in transformers (gathered)",
      .default_text = "dtensor",
      .value = word_value<kSplitLosses, 0, &Request::parallel, &ParallelRequest::split_loss>("NAME"),
      .acts = {splits_scores, "the loss reads no split logits; {} splits the output layer", "tp"}},

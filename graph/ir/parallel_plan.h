@@ -101,10 +101,13 @@ struct ZeroFetch {
   bool operator==(const ZeroFetch&) const = default;
 };
 
-// Whose loss takes scores of which each rank has some classes.
+// Whose loss takes scores of which each rank has made some classes.
 enum class SplitLoss : uint8_t {
   kDTensor,   // torch.distributed.tensor.parallel.loss_parallel
   kMegatron,  // VocabParallelCrossEntropy, which works in place
+  // None's: each rank gathers the scores, and computes the loss of all of them (transformers,
+  // distributed/tensor_parallel.py, "colwise_gather_output").
+  kGathered,
 };
 
 // When gradients of 16 bits go to one buffer in 32 bits, which stays between steps.

@@ -288,7 +288,7 @@ constexpr OpRow kCompositeRows[] = {
      .lower = lower::group_offsets,
      .example = "i64[S] {groups=8} -> i32[8] | flop 0"},
     {.name = "GroupedLinear",
-     .traits = OpRow::kDense | OpRow::kOneType,
+     .traits = OpRow::kDense | OpRow::kOneType | OpRow::kOutputsFirst,
      .weights = slots(1),
      .domain = "plimsoll",
      .inputs = 2,

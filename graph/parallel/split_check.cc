@@ -3,24 +3,41 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
+#include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
-#include "graph/parallel/expert_split.h"
 
 namespace plimsoll::parallel {
 namespace {
 
 bool divides(const TensorSplit& split) { return split.blocks > 0 && split.whole_attention == 0; }
 
-std::string nearest_that_works(const Graph& graph, int64_t ranks) {
-  while (--ranks > 1) {
-    if (divides(split_tensors(graph, ranks, false)))
-      return "nearest that works: " + setting("tp", std::to_string(ranks));
+// The largest smaller number of ranks that share the network; 1 where none does.
+int64_t nearest_that_works(const Graph& graph, int64_t ranks) {
+  while (--ranks > 1 && !divides(split_tensors(graph, ranks, false))) {
   }
-  return "blocks are found by numbered modules, such as h.0, that hold dense layers";
+  return std::max<int64_t>(ranks, 1);
+}
+
+// More ranks cannot share what two cannot, for which the reason is another one than their number.
+tl::unexpected<Diagnostics> refused(const Graph& graph, int64_t ranks, const TensorSplit& split) {
+  const std::string called = setting("tp", std::to_string(ranks));
+  if (const int64_t nearest = nearest_that_works(graph, ranks); nearest > 1)
+    return error(
+        "E120",
+        called + ": the number of GPUs does not divide layers and heads of the network's blocks",
+        {}, "nearest that works: " + setting("tp", std::to_string(nearest)));
+  if (split.first_whole == kNoNode)
+    return error("E120", called + ": the network has no blocks that can be split", {},
+                 "blocks are found by numbered modules, such as h.0, that hold dense layers");
+  return error("E120",
+               fmt::format("{}: '{}' cannot be split, since its heads cannot", called,
+                           shortened(graph.nodes[split.first_whole].module)),
+               {}, setting("fsdp") + " shards any network's weights");
 }
 
 std::string names_of_cut() {
@@ -35,9 +52,12 @@ Result<void> check_frozen(const Recipe& recipe, const std::string& called) {
   const Finetune& finetune = recipe.finetune;
   if (recipe.mode != Mode::kInference) {
     if (!quantization_of(finetune)) return {};
-    return error(
-        "E120", called + ": quantized weights are not split between ranks that train", {},
-        fmt::format("leave {} out, or train with {}", setting("tp"), setting("finetune", "lora")));
+    // transformers 5.24 and peft 0.21 have no plan for layers of bitsandbytes or GPTQ
+    // (distributed/tensor_parallel.py; tuners/lora/bnb.py, gptq.py); nor has Megatron-LM such ones.
+    return error("E120", called + ": no library that trains splits quantized weights between GPUs",
+                 {},
+                 fmt::format("shard them with {}, or train with {}", setting("fsdp"),
+                             setting("finetune", "lora")));
   }
   if (!finetune.quantize || finetune.quantize->is_cut) return {};
   return error("E120",
@@ -52,17 +72,21 @@ Result<void> check_split(const Graph& graph, const Recipe& recipe, const TensorS
   const int64_t ranks = recipe.parallel.mesh.extent(Axis::kTensor);
   if (ranks == 1) return {};
   TRY(check_frozen(recipe, setting("tp", std::to_string(ranks))));
+  if (split.whole_experts < split.experts && recipe.parallel.mesh.extent(Axis::kExpert) > 1)
+    return error("E120", fmt::format("{} and {} both split experts", setting("tp"), setting("ep")),
+                 {}, "leave one of them out");
   if (divides(split)) return {};
-  if (split_experts(graph).experts > 1) {
-    return error("E120",
-                 setting("tp", std::to_string(ranks)) + ": experts are not split between ranks", {},
-                 setting("ep") + " gives each rank some of the experts");
-  }
-  return error(
-      "E120",
-      fmt::format("{}: the number of GPUs does not divide layers and heads of the network's blocks",
-                  setting("tp", std::to_string(ranks))),
-      {}, nearest_that_works(graph, ranks));
+  return refused(graph, ranks, split);
+}
+
+Diagnostics split_notes(const Recipe& recipe, const TensorSplit& split) {
+  if (split.whole_experts == 0) return {};
+  const std::string ranks =
+      setting("tp", std::to_string(recipe.parallel.mesh.extent(Axis::kTensor)));
+  return {warning("W358",
+                  fmt::format("{} splits no experts of {} layers: each GPU has them whole", ranks,
+                              split.whole_experts),
+                  {}, setting("ep") + " gives each GPU some of the experts")};
 }
 
 }  // namespace plimsoll::parallel

@@ -53,6 +53,14 @@ int64_t times_back_through_head(const Recipe& recipe) {
   return by_parts ? recipe.loss_chunks : 1;
 }
 
+// Parts of the network's outputs are gathered as they are made.
+void gather_outputs(const Graph& graph, TensorSplit& split) {
+  for (const TensorId out : graph.outputs) {
+    if (split.begins.contains(graph.tensors[out].producer) && split.values.erase(out) > 0)
+      split.gathered.insert(graph.tensors[out].producer);
+  }
+}
+
 struct Strategy {
   bool (*applies)(const ParallelPlan& plan);
   ObserverRef (*make)(const Shared& shared);  // null where the mode has nothing of it
@@ -114,6 +122,7 @@ Placements place_weights(const Graph& graph, const std::vector<WeightRole>& role
   if (has(plan, Axis::kTensor)) {
     placements.split =
         split_tensors(graph, plan.mesh.extent(Axis::kTensor), plan.sequence_parallel, received);
+    if (plan.split_loss == SplitLoss::kGathered) gather_outputs(graph, placements.split);
     placements.computed.merge(std::map(placements.split.weights));
   }
   if (has(plan, Axis::kExpert)) {

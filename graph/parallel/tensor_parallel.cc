@@ -6,6 +6,7 @@
 
 namespace plimsoll::parallel {
 
+using eager::Machine;
 using eager::Value;
 
 void TensorParallel::before_node(NodeId node, std::vector<Value>& inputs) {
@@ -41,7 +42,36 @@ Value TensorParallel::copied(const Value& x, TensorId id) {
   return y;
 }
 
+namespace {
+
+void copy(Machine& m, const Value& from, const Value& to) {
+  m.launch_rows(KernelClass::kPointwise, "copy", 0, {&from}, {&to});
+}
+
+}  // namespace
+
+// Parts of the last dimension come one behind the other, and are put beside each other in a copy;
+// of the gradient a rank copies its part (torch/distributed/_functional_collectives.py,
+// all_gather_tensor(); tensor/placement_types.py, _replicate_to_shard()).
+Value TensorParallel::gathered(const Value& part) {
+  Shape sizes = part.sizes();
+  sizes.back() *= m_.recipe().parallel.mesh.extent(Axis::kTensor);
+  const Value received = m_.allocate(part.dtype(), sizes);
+  m_.await(m_.issue(
+      {.kind = CollectiveKind::kAllGather, .axis = Axis::kTensor, .bytes = received.bytes()}));
+  Value all = m_.allocate(part.dtype(), sizes);
+  copy(m_, received, all);
+  const Value inputs[] = {part};
+  m_.record(all, inputs, {}, [](Machine& mm, const eager::Gradients& g, const eager::GradNode& n) {
+    Value mine = mm.allocate(g[0].dtype(), n.edges[0].input->sizes);
+    copy(mm, g[0], mine);
+    return eager::Gradients{mine};
+  });
+  return all;
+}
+
 void TensorParallel::after_node(NodeId node, std::vector<Value>& outputs) {
+  if (split_.gathered.contains(node)) outputs[0] = gathered(outputs[0]);
   if (!split_.ends.contains(node)) return;
   Value& sum = outputs[0];
   const TensorId id = graph_.nodes[node].outputs[0];

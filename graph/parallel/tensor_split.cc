@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "graph/ops/op_row.h"
+#include "graph/parallel/expert_layer.h"
+#include "graph/parallel/part.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll::parallel {
@@ -28,9 +30,12 @@ class Splitter {
       for (NodeId id = unit.first; id < unit.last; ++id) {
         if (begins_part(id)) try_from(id, unit);
       }
+      for (const ExpertLayer& layer : expert_layers(graph_, unit)) try_experts(layer);
       all_.blocks += split_.begins.empty() ? 0 : 1;
-      for (NodeId id = unit.first; id < unit.last; ++id)
-        all_.whole_attention += attends_whole(id) ? 1 : 0;
+      for (NodeId id = unit.first; id < unit.last; ++id) {
+        if (!attends_whole(id)) continue;
+        if (all_.whole_attention++ == 0) all_.first_whole = id;
+      }
       put_aside();
     }
     split_ = std::move(all_);
@@ -68,14 +73,17 @@ class Splitter {
 
   bool is_split(TensorId id) const { return id != kNoTensor && split_.values.contains(id); }
 
-  // Attention, or the products that it is made of, over what is no part: heads of queries alone, as
-  // where fewer heads of keys and values than ranks are shared, are none that programs run.
+  // Attention, or the products that it is made of, or a gated delta rule over what is no part:
+  // heads of queries alone, as where fewer heads of keys and values than ranks are shared, are none
+  // that programs run.
   bool attends_whole(NodeId id) const {
     const Node& node = graph_.nodes[id];
     if (node.inputs.empty() || !has_shape(node.inputs[0])) return false;
     const bool product = has(node, OpRow::kDense) && node.inputs.size() > 1 &&
-                         has_shape(node.inputs[1]) && shape(node.inputs[1]).size() > 2;
-    if (!has(node, OpRow::kAttends) && !product) return false;
+                         has_shape(node.inputs[1]) && shape(node.inputs[1]).size() > 2 &&
+                         stacked_matrix(graph_, id).id == kNoTensor;
+    const bool over_time = has(node, OpRow::kOverTime) && shape(node.inputs[0]).size() > 3;
+    if (!has(node, OpRow::kAttends) && !product && !over_time) return false;
     constexpr size_t kQueriesKeysValues = 3;
     const auto operands =
         std::span(node.inputs)
@@ -99,9 +107,7 @@ class Splitter {
   // An adapter's last matrix makes the part that its layer makes; its first one makes all of few
   // columns on every rank.
   void begin_adapter(NodeId layer, const Unit& unit) {
-    std::string_view path = graph_.nodes[layer].module;
-    if (path.ends_with(kAdapted)) path.remove_suffix(kAdapted.size());
-    const std::string name = std::string(path) + std::string(kAdapterOut);
+    const std::string name = std::string(path_of(layer)) + std::string(kAdapterOut);
     for (NodeId id = layer; id < unit.last; ++id) {
       const auto matrix = matrix_of(id);
       if (matrix && graph_.tensors[matrix->id].name.starts_with(name)) return begin(id);
@@ -114,23 +120,41 @@ class Splitter {
     all_.values.merge(split_.values);
     all_.begins.merge(split_.begins);
     all_.ends.merge(split_.ends);
-    all_.by_heads.merge(split_.by_heads);
+    all_.counting.merge(split_.counting);
     split_ = {};
+    pieces_.clear();
   }
 
-  // All layers of the unit that read the same, and what follows them there.
+  // All layers of the unit that read the same, and what follows them there; else those that stand
+  // in one module with the first, beside a router that reads the same.
   void try_from(NodeId first, const Unit& unit) {
+    if (!try_layers(first, unit, "")) try_layers(first, unit, around(path_of(first)));
+  }
+
+  bool try_layers(NodeId first, const Unit& unit, std::string_view module) {
     const TensorSplit before = split_;
     const TensorId read = graph_.nodes[first].inputs[0];
     for (NodeId id = first; id < unit.last; ++id) {
       if (graph_.nodes[id].inputs.empty() || graph_.nodes[id].inputs[0] != read) continue;
-      if (!begins_part(id)) continue;
+      if (!begins_part(id) || !path_of(id).starts_with(module)) continue;
       begin(id);
       begin_adapter(id, unit);
     }
     bool whole = true;
     for (NodeId id = first; id < unit.last && whole; ++id) whole = go_through(id);
-    if (!whole || leaves(unit)) split_ = before;
+    whole = whole && !leaves(unit);
+    if (!whole) split_ = before;
+    return whole;
+  }
+
+  // Of a layer, without what peft wraps it in; and the module that it stands in, with a dot.
+  std::string_view path_of(NodeId layer) const {
+    std::string_view path = graph_.nodes[layer].module;
+    if (path.ends_with(kAdapted)) path.remove_suffix(kAdapted.size());
+    return path;
+  }
+  static std::string_view around(std::string_view path) {
+    return path.substr(0, path.rfind('.') + 1);
   }
 
   void begin(NodeId id) {
@@ -165,71 +189,113 @@ class Splitter {
     const auto reads = std::ranges::find_if(node.inputs, [&](TensorId in) { return is_split(in); });
     if (reads == node.inputs.end() || node.outputs.empty() || !has_shape(node.outputs[0]))
       return reads == node.inputs.end();
-    const size_t dimension = split_.values.at(*reads);
+    const Part part = part_of(*reads);
     if (const auto matrix = matrix_of(id)) {
-      if (dimension + 1 != shape(*reads).size() || !divides(shape(matrix->id)[matrix->inputs]))
+      if (part.dimension + 1 != shape(*reads).size() || !divides(shape(matrix->id)[matrix->inputs]))
         return false;
       split_.weights[matrix->id] = {Axis::kTensor, matrix->inputs};
       split_.ends.insert(id);
       return true;
     }
-    const auto out = dimension_after(node, *reads, dimension);
-    if (!out || !divides(shape(node.outputs[0])[*out])) return false;
-    if (!fit_others(node, *reads, dimension)) return false;
-    if (has(node, OpRow::kAttends)) split_.by_heads.insert(id);
+    const auto after = part_after(graph_, node, *reads, part, ranks_);
+    if (!after || !fit_others(node, *reads, part.dimension)) return false;
+    if (has_any(node, OpRow::kAttends | OpRow::kConvolutional)) split_.counting.insert(id);
+    return put(node, *after);
+  }
+
+  // Of each output of the node the part.
+  bool put(const Node& node, const Part& part) {
     for (const TensorId made : node.outputs) {
-      if (has_shape(made) && shape(made).size() > *out) split_.values[made] = *out;
+      if (!has_shape(made) || shape(made).size() <= part.dimension) continue;
+      if (!parallel::divides(shape(made), part, ranks_)) return false;
+      split_.values[made] = part.dimension;
+      pieces_.insert_or_assign(made, part.pieces);
     }
     return true;
-  }
-
-  std::optional<size_t> dimension_after(const Node& node, TensorId in, size_t dimension) const {
-    const Shape& from = shape(in);
-    const Shape& to = shape(node.outputs[0]);
-    if (has(node, OpRow::kView)) {
-      return has(node, OpRow::kInOrder) ? in_order(from, to, dimension)
-                                        : transposed(node, dimension);
-    }
-    const bool last = dimension + 1 == from.size();
-    if (has(node, OpRow::kNorm) && last) return std::nullopt;
-    if (has(node, OpRow::kDense) && dimension + 2 >= from.size()) return std::nullopt;
-    if (from.size() > to.size()) return std::nullopt;
-    return dimension + to.size() - from.size();
-  }
-
-  static std::optional<size_t> transposed(const Node& node, size_t dimension) {
-    const auto* perm = node.attributes.get<std::vector<int64_t>>("perm");
-    if (!perm) return std::nullopt;
-    const auto at = std::ranges::find(*perm, static_cast<int64_t>(dimension));
-    if (at == perm->end()) return std::nullopt;
-    return static_cast<size_t>(at - perm->begin());
-  }
-
-  // The dimension before which there are as many elements.
-  static std::optional<size_t> in_order(const Shape& from, const Shape& to, size_t dimension) {
-    Dim before = 1;
-    for (size_t i = 0; i < dimension; ++i) before *= from[i];
-    Dim here = 1;
-    for (size_t i = 0; i < to.size(); ++i) {
-      if (here == before && !(to[i] == Dim(1))) return i;
-      here *= to[i];
-    }
-    return std::nullopt;
   }
 
   // Other operands are parts too, or the same for all ranks; a weight along the dimension is
   // parted.
   bool fit_others(const Node& node, TensorId in, size_t dimension) {
     const size_t from_end = shape(in).size() - dimension;
+    if (has(node, OpRow::kOverTime))
+      return std::ranges::all_of(node.inputs, [&](TensorId other) { return is_split(other); });
+    if (has(node, OpRow::kConvolutional)) {
+      for (size_t i = 1; i < node.inputs.size(); ++i)
+        split_.weights[node.inputs[i]] = {Axis::kTensor, 0};
+      return true;
+    }
     for (const TensorId other : node.inputs) {
       if (!has_shape(other) || is_split(other) || shape(other).size() < from_end) continue;
       const size_t at = shape(other).size() - from_end;
-      if (!(shape(other)[at] == shape(in)[dimension])) continue;
-      const Tensor& t = graph_.tensors[other];
-      if (t.kind != TensorKind::kParameter) return false;
-      split_.weights[other] = {Axis::kTensor, at};
+      if (shape(other)[at] == shape(in)[dimension] && !part_operand(other, at)) return false;
     }
     return true;
+  }
+
+  // Of what all ranks have alike, a rank makes its part: of a weight, of what is made of one by
+  // itself, of what is repeated along the dimension.
+  bool part_operand(TensorId id, size_t dimension) {
+    if (graph_.tensors[id].kind == TensorKind::kParameter) {
+      split_.weights[id] = {Axis::kTensor, dimension};
+      return true;
+    }
+    const NodeId maker = graph_.tensors[id].producer;
+    if (maker == kNoNode || readers_[id].size() != 1) return false;
+    const Node& node = graph_.nodes[maker];
+    const TensorId from = node.inputs.empty() ? kNoTensor : node.inputs[0];
+    if (!has_shape(from) || is_split(from)) return false;
+    if (has(node, OpRow::kRepeats)) {
+      if (shape(from).size() != shape(id).size() || !(shape(from)[dimension] == Dim(1)))
+        return false;
+      split_.begins.insert(maker);
+    } else if (has(node, OpRow::kView | OpRow::kInOrder)) {
+      const auto before = part_in_order(shape(id), shape(from), {.dimension = dimension}, ranks_);
+      if (!before || !part_operand(from, before->dimension)) return false;
+    } else if (node.inputs.size() != 1 || shape(from) != shape(id) ||
+               !part_operand(from, dimension)) {
+      return false;
+    }
+    split_.values[id] = dimension;
+    return true;
+  }
+
+  Part part_of(TensorId id) const {
+    const auto pieces = pieces_.find(id);
+    return {split_.values.at(id), pieces == pieces_.end() ? Dim(1) : pieces->second};
+  }
+
+  // Each rank has some of what experts have inside: it reads what all ranks have, and what it makes
+  // of each token is summed in the end (transformers, distributed/tensor_parallel.py,
+  // MoeExpertsParallel).
+  void try_experts(const ExpertLayer& layer) {
+    ++all_.experts;
+    const TensorSplit before = split_;
+    const auto begin = stacked_matrix(graph_, layer.first_product);
+    const auto end = stacked_matrix(graph_, layer.last_product);
+    const Node& first = graph_.nodes[layer.first_product];
+    bool whole = divides(shape(begin.id)[begin.outputs]) && divides(shape(end.id)[end.inputs]);
+    if (whole) {
+      part_stack(first, begin, begin.outputs);
+      split_.values[first.outputs[0]] = shape(first.outputs[0]).size() - 1;
+    }
+    for (NodeId id = layer.first_product + 1; id < layer.last_product && whole; ++id)
+      whole = go_through(id);
+    const Node& last = graph_.nodes[layer.last_product];
+    if (!whole || !is_split(last.inputs[0])) {
+      split_ = before;
+      ++all_.whole_experts;
+      return;
+    }
+    part_stack(last, end, end.inputs);
+    split_.begins.insert(layer.reads.begin(), layer.reads.end());
+    split_.ends.insert(layer.last);
+  }
+
+  void part_stack(const Node& node, const StackedMatrix& matrix, size_t dimension) {
+    split_.weights[matrix.id] = {Axis::kTensor, dimension};
+    // What shows it transposed has its matrices' other dimension.
+    if (node.inputs[1] != matrix.id) split_.values[node.inputs[1]] = 3 - dimension;
   }
 
   // The table that tokens pick rows of, and the layer that makes outputs of the network.
@@ -265,7 +331,8 @@ class Splitter {
     if (maker == kNoNode || !has(graph_.nodes[maker], OpRow::kView)) return;
     const auto table = split_.weights.find(graph_.nodes[maker].inputs[0]);
     if (table == split_.weights.end() || table->second.dimension != 0) return;
-    if (transposed(graph_.nodes[maker], 0) != std::optional<size_t>(1)) return;
+    const auto shown = part_after(graph_, graph_.nodes[maker], table->first, {}, ranks_);
+    if (!shown || shown->dimension != 1) return;
     split_.begins.insert(id);
     split_.values[across] = 1;
     const TensorId out = node.outputs[0];
@@ -302,8 +369,9 @@ class Splitter {
   int64_t ranks_;
   const std::vector<TensorId>& received_;
   Consumers readers_;
-  TensorSplit split_;  // of the unit that is tried, in the end of the network
-  TensorSplit all_;    // of the units before it
+  TensorSplit split_;               // of the unit that is tried, in the end of the network
+  TensorSplit all_;                 // of the units before it
+  std::map<TensorId, Dim> pieces_;  // of values of the unit whose part is of several (part.h)
 };
 
 }  // namespace
@@ -318,11 +386,11 @@ Graph with_parts(Graph graph, const TensorSplit& split, int64_t ranks) {
     Dim& extent = (*graph.tensors[id].shape)[dimension];
     extent = part_of(extent, ranks);
   }
-  for (const NodeId id : split.by_heads) {
+  for (const NodeId id : split.counting) {
     Attributes& attributes = graph.nodes[id].attributes;
-    for (const char* heads : {"num_heads", "q_num_heads", "kv_num_heads"}) {
-      const int64_t all = attributes.integer(heads, 0);
-      if (all > 0) attributes.set(heads, all / ranks);
+    for (const char* name : {"num_heads", "q_num_heads", "kv_num_heads", "group"}) {
+      const int64_t all = attributes.integer(name, 0);
+      if (all > 1) attributes.set(name, all / ranks);
     }
   }
   return graph;

@@ -22,9 +22,13 @@ struct TensorSplit {
   std::set<NodeId> begins;            // read what all ranks have, and make a part
   std::map<TensorId, NodeId> copied;  // what they read, with the last of them
   std::set<NodeId> ends;              // what they make is a sum over ranks
-  std::set<NodeId> by_heads;          // operators that count heads of their own
+  std::set<NodeId> gathered;          // parts that they make are gathered at once
+  std::set<NodeId> counting;          // operators that count heads or channels of their own
   size_t blocks = 0;                  // that are parted
-  size_t whole_attention = 0;         // operators in blocks whose heads the ranks do not divide
+  size_t whole_attention = 0;         // operators in blocks whose heads are not parted
+  NodeId first_whole = kNoNode;       // the first of them
+  size_t experts = 0;                 // layers of experts
+  size_t whole_experts = 0;           // those that are not parted
 };
 
 // By what flows through each block alone: a layer that the ranks do not divide stays whole. With

@@ -69,7 +69,8 @@ class Expander {
     strategies_.clear();
     values.clear();
     Step step = machine_.finish();
-    return Expansion{std::move(step), std::move(kinds_)};
+    return Expansion{std::move(step), std::move(kinds_),
+                     parallel::split_notes(recipe_, placements_.split)};
   }
 
  private:

@@ -13,6 +13,7 @@ namespace plimsoll {
 struct Expansion {
   Step step;
   std::vector<WeightRole> weight_roles;
+  Diagnostics warnings;
 };
 
 // Which passes of micro-batches are written down: one of those that are alike, or all.

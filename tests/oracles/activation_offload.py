@@ -18,7 +18,8 @@ import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import torch  # noqa: E402
-from sharded_models import Sharding, Stream, pretend_streams, write  # noqa: E402
+from sharded_models import Sharding, write  # noqa: E402
+from sharded_trace import Stream, pretend_streams  # noqa: E402
 from sharded_plans import Checkpointed  # noqa: E402
 
 

@@ -24,7 +24,7 @@ from storage_trace import added_in_place, peak, rounded  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
 import rank_cases  # noqa: E402
-from sharded_models import ShardedTrace, pretend_streams, reserved_by_stream  # noqa: E402
+from sharded_trace import ShardedTrace, pretend_streams, reserved_by_stream  # noqa: E402
 
 SENDS = {"c10d::send": "send", "c10d::recv_": "receive"}
 

@@ -15,6 +15,7 @@ import itertools  # noqa: E402  (torch must come after the shim)
 import sys  # noqa: E402
 
 import sharded_models  # noqa: E402
+import sharded_trace  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from sharded_networks import config  # noqa: E402
@@ -117,6 +118,6 @@ class Sharded(sharded_models.Sharding):
 
 
 if __name__ == "__main__":
-    sharded_models.pretend_streams(16)
+    sharded_trace.pretend_streams(16)
     torch.Tensor.record_stream = lambda *_: None
     sharded_models.write(sharded_models.Path(sys.argv[1]), Sharded())

@@ -2,6 +2,7 @@
 
     python sharded_plans.py hsdp ../golden/sharded/hsdp.json
     python sharded_plans.py fsdp-tp ../golden/sharded/fsdp-tp.json
+    python sharded_plans.py tp-gathered ../golden/sharded/tp-gathered.json
     python sharded_plans.py checkpoint ../golden/sharded/checkpoint.json
     python sharded_plans.py autocast ../golden/sharded/autocast.json
     python sharded_plans.py lora ../golden/sharded/lora.json
@@ -11,7 +12,7 @@
     python sharded_plans.py offload-fsdp1 ../golden/sharded/offload-fsdp1.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
-torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). checkpoint: blocks that run again in backward. autocast: FSDP's
+torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). tp-gathered: each rank gathers all scores. checkpoint: blocks that run again in backward. autocast: FSDP's
 mixed precision under autocast. offload: CPUOffloadPolicy, by which weights, gradients and states are the host's; offload-fsdp1: FSDP1's CPUOffload. lora: peft's adapters beside frozen
 weights of the same units. lora-tp: those of layers that ranks share. qlora: the same beside weights in four bits (packed_linear.py).
 """
@@ -20,7 +21,8 @@ import pretended_gpu
 if __name__ == "__main__":
     pretended_gpu.enter()
 
-import functools  # noqa: E402  (torch must come after the shim)
+import contextlib  # noqa: E402  (torch must come after the shim)
+import functools  # noqa: E402
 import itertools  # noqa: E402
 
 import torch  # noqa: E402
@@ -79,6 +81,17 @@ class ShardedTensorParallel(TensorParallel):
 
     def shard(self, model, mesh, case):
         return Fsdp2().shard(super().shard(model, mesh["tp"], case), mesh["dp"], case)
+
+
+class GatheredScores(TensorParallel):
+    """Of the head's parts each rank gathers all, and computes the usual loss (transformers' plans, "lm_head": "colwise_gather_output")."""
+    loss = staticmethod(contextlib.nullcontext)
+    scores = {"output_layouts": Replicate()}
+
+    @staticmethod
+    def cases(name):
+        for case in TensorParallel.cases(name) if "decoder" in name else ():
+            yield case | {"split_loss": "gathered"}
 
 
 class Autocast(Either):
@@ -281,4 +294,4 @@ if __name__ == "__main__":
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
     follow_devices()
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded, "offload-fsdp1": FlatOffloaded})
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "tp-gathered": GatheredScores, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded, "offload-fsdp1": FlatOffloaded})

@@ -1,6 +1,7 @@
 // One rank of sharded steps, against what PyTorch's own FSDP2, FSDP1, DTensor and ring attention
 // allocate on fake tensors (tests/oracles/sharded_models.py, sharded_plans.py, sharded_experts.py),
-// and what TRL copies to the host (activation_offload.py): bytes that stay and the highest number
+// on families of transformers too (sharded_families.py), and what TRL copies to the host
+// (activation_offload.py): bytes that stay and the highest number
 // alive, to the byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -46,6 +47,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     if (one.contains("lora_rank") && one["precision"] == "bf16") add("lora-upcast", "off");
     add("tp", ranks);
     if (one["sequence_parallel"]) add("sequence-parallel", "");
+    if (one.contains("split_loss")) add("split-loss", one["split_loss"]);
     if (one.contains("shards")) add("fsdp", std::to_string(one["shards"].get<int>()));
     return;
   }
@@ -109,9 +111,11 @@ std::string sharded_case(const std::string& model, const nlohmann::json& one) {
                      one.value("no_sync", false) ? " no_sync" : "", form, offload);
 }
 
+bool is_family(const nlohmann::json& config) { return config.contains("model_type"); }
+
 // Their scores are of classes.
 bool of_tokens(const nlohmann::json& config) {
-  return config["inputs"][0].value("dtype", "f32") == "i64";
+  return is_family(config) || config["inputs"][0].value("dtype", "f32") == "i64";
 }
 
 struct ShardedErrors {
@@ -128,7 +132,8 @@ ShardedErrors sharded_errors(const std::string& library) {
     for (const auto& one : model["cases"]) {
       const std::string what = sharded_case(name, one);
       CAPTURE(what);
-      const Request request = sharded_request(one, library, path, of_tokens(model["config"]));
+      Request request = sharded_request(one, library, path, of_tokens(model["config"]));
+      if (is_family(model["config"])) request.dims["sequence"] = 128;
       const auto platform = find_platform(test::hwdb(), request, request.devices.front());
       REQUIRE(platform);
       const auto compiled = compile(request, *platform);
@@ -175,6 +180,14 @@ TEST_CASE(
 TEST_CASE("a rank of tensor parallelism keeps and takes what DTensor's does") {
   const ShardedErrors compared = sharded_errors("tp");
   CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  CHECK(compared.peak.share_exact() == 1);
+}
+
+TEST_CASE(
+    "a rank of tensor parallelism that gathers all scores keeps and takes what DTensor's does") {
+  const ShardedErrors compared = sharded_errors("tp-gathered");
+  CHECK(compared.stays.count() == 8);
   CHECK(compared.stays.share_exact() == 1);
   CHECK(compared.peak.share_exact() == 1);
 }
@@ -250,6 +263,13 @@ TEST_CASE(
   CHECK(compared.stays.count() == 22);
   test::check_differences("sharded qlora stays", compared.stays);
   test::check_differences("sharded qlora peak", compared.peak);
+}
+
+TEST_CASE("a rank of tensor parallelism that trains a family keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("families-tp");
+  CHECK(compared.stays.count() == 18);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("families of split layers peak", compared.peak);
 }
 
 TEST_CASE("a rank of tensor parallelism that trains adapters keeps and takes what DTensor's does") {

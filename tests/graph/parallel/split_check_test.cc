@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "estimator/estimator.h"
@@ -39,15 +40,31 @@ TEST_CASE("split check: adapters are split with their layers, quantized weights 
   CHECK(refusal(4, FinetuneKind::kQlora).find("quantized") != std::string::npos);
 }
 
-TEST_CASE("split check: experts are not split, and shared by another axis") {
+TEST_CASE("split check: experts are split by features, or given to ranks whole") {
   Request request = test::request("hf:mistralai/Mixtral-8x7B-v0.1", "h100-sxm-80gb", 1);
   request.gpu_count = 2;
   request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 2;
+  request.dims["sequence"] = 128;
+  CHECK(estimate_once(request, test::hwdb()));
+  request.gpu_count = 4;
+  request.parallel.axes[static_cast<size_t>(Axis::kExpert)] = 2;
   const auto answered = estimate_once(request, test::hwdb());
   REQUIRE(!answered);
   CHECK(answered.error().front().code == "E120");
-  CHECK(answered.error().front().message.find("experts") != std::string::npos);
-  CHECK(answered.error().front().help.find(setting("ep")) != std::string::npos);
+  CHECK(answered.error().front().message.find(setting("ep")) != std::string::npos);
+}
+
+// Offsets of GPT-OSS's experts are picked for each row.
+TEST_CASE("split check: experts that stay whole are told") {
+  Request request = test::request("hf:openai/gpt-oss-20b", "h100-sxm-80gb", 1);
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 2;
+  request.dims["sequence"] = 128;
+  const auto answered = estimate_once(request, test::hwdb());
+  REQUIRE(answered);
+  const auto told = std::ranges::find(answered->diagnostics, "W358", &Diagnostic::code);
+  REQUIRE(told != answered->diagnostics.end());
+  CHECK(told->message.find("24 layers") != std::string::npos);
 }
 
 // Of Qwen 3's 8.2 billion parameters all but its tables of words and norms are stored in few bits.

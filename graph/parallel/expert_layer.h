@@ -1,0 +1,31 @@
+// ExpertLayer: gated MLPs of which each row runs through some, as products over matrices that stand
+// one behind the other in one parameter, [experts, out, in] or [experts, in, out].
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/parallel/unit.h"
+
+namespace plimsoll::parallel {
+
+// What a product over such a parameter multiplies by: the parameter, kNoTensor where the node is no
+// such product, and its dimensions of inputs and outputs.
+struct StackedMatrix {
+  TensorId id = kNoTensor;
+  size_t inputs = 0, outputs = 0;
+};
+StackedMatrix stacked_matrix(const Graph& graph, NodeId node);
+
+struct ExpertLayer {
+  NodeId first_product = 0, last_product = 0;
+  NodeId last = 0;         // the node that makes what the layer returns
+  std::set<NodeId> reads;  // nodes whose first input is what the layer is given
+};
+
+// Those of a unit, in its order: two products in one module, and all that stands there with them.
+// Cost: linear in the unit for each of its layers.
+std::vector<ExpertLayer> expert_layers(const Graph& graph, const Unit& unit);
+
+}  // namespace plimsoll::parallel
