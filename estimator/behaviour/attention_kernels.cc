@@ -19,6 +19,7 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention form
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
   if (form == AskedAttention::kEager) kernels.code = AttentionCode::kEager;
   if (form == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
+  if (form == AskedAttention::kMaskedSoftmax) kernels.code = AttentionCode::kMaskedSoftmax;
   // Of either version.
   if (form >= AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
   if (form == AskedAttention::kMath) kernels.memory_efficient = false;
@@ -35,7 +36,9 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention form
   kernels.half_alignment = major >= 7 ? 8 : 1;
   kernels.alignment = major >= 8 ? 4 : 1;
   const bool data_centre = major == 9 || major == 10;
-  kernels.library = data_centre && !(platform.cudnn < kLibraryFirst);
+  // PyTorch prefers it from a version on; a program that calls it does not ask.
+  kernels.library =
+      data_centre && (form == AskedAttention::kCudnn || !(platform.cudnn < kLibraryFirst));
   kernels.library_wide = kernels.library && !(platform.cudnn < kLibraryWide);
   return kernels;
 }
