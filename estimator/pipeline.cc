@@ -17,8 +17,8 @@ double StageWaits::other_stages(int64_t stages) const {
   const int64_t between = stages - static_cast<int64_t>(answered);
   if (between > 0)
     all += static_cast<double>(between) / 2 * static_cast<double>(bubble_ns[1] + bubble_ns[2]);
-  const auto own = static_cast<double>(bubble_ns[slowest]);
-  return (all - own) / (static_cast<double>(stages - 1) * own);
+  const auto slow = static_cast<double>(bubble_ns[slowest]);
+  return (all - slow) / (static_cast<double>(stages - 1) * slow);
 }
 
 void wait_for_others(double other_stages, TimeEstimate& t) {

@@ -109,7 +109,7 @@ constexpr SettingRow kFrameworkRows[] = {
      .group = kFrameworkGroup,
      .help = "fused (also where the file has separate operators), math (separate operators), or as "
              "transformers calls it: eager, sdpa, flash; flash-1 is flash-attn before 2.0, "
-             "masked-softmax Megatron-LM's own kernel between two products, cudnn as Transformer "
+             "masked-softmax is Megatron-LM's kernel between two products, cudnn as Transformer "
              "Engine calls it",
      .default_text = "the framework's choice",
      .value = word_value<kAttentions, 1, &Request::attention>("HOW"),

@@ -84,6 +84,12 @@ constexpr TrainerDefault kNanotron[] = {
 constexpr TrainerDefault kMegatronDeepSpeed[] = {
     {"clip-grad-norm", "1"},    {"optimizer", "adamw-fused"},    {"precision", "mixed-fp16"},
     {"split-loss", "megatron"}, {"attention", "masked-softmax"}, {"keep-outputs", "off"}};
+// Its BF16_Optimizer adds gradients up in 32 bits, behind each backward pass.
+constexpr TrainerDefault kMegatronDeepSpeedBf16[] = {
+    {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
+    {"precision", "mixed-bf16"}, {"gradient-buffer", "after-pass"},
+    {"split-loss", "megatron"},  {"attention", "masked-softmax"},
+    {"keep-outputs", "off"}};
 // With Megatron-Core's layers.
 constexpr TrainerDefault kMegatronBridge[] = {
     {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
@@ -133,6 +139,8 @@ constexpr TrainerRow kTrainers[] = {
      "bigscience-workshop/Megatron-DeepSpeed, megatron/arguments.py (clip_grad), "
      "megatron/model/transformer.py (ParallelAttention), fused_softmax.py, "
      "megatron/mpu/cross_entropy.py; Apex's FusedAdam"},
+    {"megatron-deepspeed-bf16", "Megatron-DeepSpeed with BF16_Optimizer", kMegatronDeepSpeedBf16,
+     "DeepSpeed, runtime/bf16_optimizer.py (update_hp_grads); else as megatron-deepspeed"},
     {"megatron-bridge", "Megatron-Bridge", kMegatronBridge,
      "NVIDIA-NeMo/Megatron-Bridge, perf_recipes/_common.py (apply_rope_fusion, "
      "cross_entropy_fusion_impl), training/comm_overlap.py (tp_comm_overlap); else as megatron"},

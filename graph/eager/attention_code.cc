@@ -99,7 +99,7 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
 
 // Positions are outermost there, so each head of each sample is a matrix where it lies. The first
 // product scales (baddbmm), and one kernel masks its 16 bits and takes the softmax in 32
-// (megatron/model/fused_softmax.py, scaled_upper_triang_masked_softmax.h).
+// (Megatron-LM, megatron/model/fused_softmax.py).
 Value attention_by_masked_softmax(Machine& m, const AttentionOperands& o,
                                   const AttentionOptions& options) {
   const Shape q = o.q.sizes();

@@ -44,6 +44,9 @@ TEST_CASE("a trainer is named after the framework in records") {
   CHECK(trainer_of("pytorch / Megatron-LM")->name == "megatron");
   REQUIRE(trainer_of("pytorch / Megatron-DeepSpeed"));
   CHECK(trainer_of("pytorch / Megatron-DeepSpeed")->name == "megatron-deepspeed");
+  REQUIRE(trainer_of("pytorch / Megatron-DeepSpeed with BF16_Optimizer"));
+  CHECK(trainer_of("pytorch / Megatron-DeepSpeed with BF16_Optimizer")->name ==
+        "megatron-deepspeed-bf16");
   CHECK(trainer_of("pytorch / Megatron-Bridge")->name == "megatron-bridge");
   REQUIRE(trainer_of("pytorch / torchtitan + torchao"));
   CHECK(trainer_of("pytorch / torchtitan + torchao")->name == "torchtitan");

@@ -116,7 +116,7 @@ TEST_CASE("exchange: of a collective in pieces the step waits for one") {
                                              {.collective = 1, .bytes = 500'000'000},
                                              {.collective = 1, .awaited = true}};
   ExchangeByAxis axes = alike({.per_node = 2}, rates);
-  axes[0].pieces = 4;
+  axes[static_cast<size_t>(Axis::kData)].pieces = 4;
   const auto waited = [&](double product) {
     return exposed_exchange(ring, points, std::vector<double>{0, 0, product, 0}, axes).all();
   };
