@@ -13,16 +13,18 @@ const Version kSeparateInFp32{{2, 5}};
 }  // namespace
 
 AttentionKernels attention_kernels(const Platform& platform, AskedAttention form) {
+  using enum AskedAttention;
   AttentionKernels kernels = platform.framework.policy.attention;
   const bool chooses = platform.framework.chooses_attention;
   kernels.separate_by_operator = chooses;
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
-  if (form == AskedAttention::kEager) kernels.code = AttentionCode::kEager;
-  if (form == AskedAttention::kSdpa) kernels.code = AttentionCode::kSdpa;
+  if (form == kEager) kernels.code = AttentionCode::kEager;
+  if (form == kSdpa) kernels.code = AttentionCode::kSdpa;
+  if (form == kMaskedSoftmax) kernels.code = AttentionCode::kMaskedSoftmax;
   // Of either version.
-  if (form >= AskedAttention::kFlash) kernels.code = AttentionCode::kFlash;
-  if (form == AskedAttention::kMath) kernels.memory_efficient = false;
-  kernels.of_pieces = form == AskedAttention::kFused && kernels.memory_efficient;
+  if (form >= kFlash) kernels.code = AttentionCode::kFlash;
+  if (form == kMath) kernels.memory_efficient = false;
+  kernels.of_pieces = form == kFused && kernels.memory_efficient;
   if (!chooses || !kernels.memory_efficient) return kernels;
   const auto& capability = platform.device.compute_capability;
   const int major = static_cast<int>(capability.major);
@@ -35,7 +37,8 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention form
   kernels.half_alignment = major >= 7 ? 8 : 1;
   kernels.alignment = major >= 8 ? 4 : 1;
   const bool data_centre = major == 9 || major == 10;
-  kernels.library = data_centre && !(platform.cudnn < kLibraryFirst);
+  // PyTorch prefers it from a version on; a program that calls it does not ask.
+  kernels.library = data_centre && (form == kCudnn || !(platform.cudnn < kLibraryFirst));
   kernels.library_wide = kernels.library && !(platform.cudnn < kLibraryWide);
   return kernels;
 }

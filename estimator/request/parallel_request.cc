@@ -148,6 +148,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   plan.context_by = request.context_by.value_or(plan.context_by);
   plan.capacity = request.capacity.value_or(plan.capacity);
   plan.sequence_parallel = request.sequence_parallel;
+  plan.tensor_overlap = request.tensor_overlap;
   plan.offload = request.offload;
   if (request.fsdp && plan.offload.parameters) plan.offload.states = true;
   plan.split_loss = request.split_loss.value_or(plan.split_loss);

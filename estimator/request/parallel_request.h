@@ -18,6 +18,7 @@ struct ParallelRequest {
   std::optional<int64_t> fsdp_version;     // 1 or 2, the newest where not said
   std::optional<int64_t> zero;             // stage of ZeRO
   bool sequence_parallel = false;          // what tp ranks hold alike is parted along the sequence
+  bool tensor_overlap = false;             // products beside the collectives that they wait for
   std::optional<Schedule> schedule;        // of a pipeline's micro-batches
   std::optional<int64_t> chunks;           // of a stage; 2 where the schedule has several
   std::optional<StageBalance> balance;     // blocks where not said

@@ -48,6 +48,8 @@ enum class AskedAttention : uint8_t {
   kMath,
   kEager,
   kSdpa,
+  kMaskedSoftmax,  // Megatron-LM's own kernel between two products
+  kCudnn,          // called directly, as Transformer Engine does
   kFlash,
   kFlashFirst,  // flash-attn before 2.0
 };
@@ -127,6 +129,9 @@ struct ProgramRequest {
   // Processes that load batches; 0: the one that launches loads too. Nothing: batches lie ready.
   std::optional<int64_t> workers;
   std::optional<LoaderKind> loader;  // nothing: what workers load is converted
+  // Of a pipeline, the passes of other stages over those of this one, in the mean: for a picture of
+  // a stage whose other_stages() are known (estimator/pipeline.h).
+  double other_stages = 1;
   bool operator==(const ProgramRequest&) const = default;
 };
 

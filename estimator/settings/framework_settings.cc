@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kNoConvolution = "the model has no convolution";
 
 constexpr std::array<std::string_view, 2> kLayouts = {"nchw", "nhwc"};
-constexpr std::array<std::string_view, 6> kAttentions = {"fused", "math",  "eager",
-                                                         "sdpa",  "flash", "flash-1"};
+constexpr std::array<std::string_view, 8> kAttentions = {
+    "fused", "math", "eager", "sdpa", "masked-softmax", "cudnn", "flash", "flash-1"};
 constexpr std::array<std::string_view, 2> kLoadings = {"lazy", "eager"};
 constexpr std::array<std::string_view, 2> kRecurrents = {"library", "unrolled"};
 
@@ -108,7 +108,9 @@ constexpr SettingRow kFrameworkRows[] = {
     {.name = "attention",
      .group = kFrameworkGroup,
      .help = "fused (also where the file has separate operators), math (separate operators), or as "
-             "transformers calls it: eager, sdpa, flash; flash-1 is flash-attn before 2.0",
+             "transformers calls it: eager, sdpa, flash; flash-1 is flash-attn before 2.0, "
+             "masked-softmax is Megatron-LM's kernel between two products, cudnn as Transformer "
+             "Engine calls it",
      .default_text = "the framework's choice",
      .value = word_value<kAttentions, 1, &Request::attention>("HOW"),
      .record = {.name = "attention", .word = written_attention},

@@ -320,6 +320,13 @@ constexpr SettingRow kParallelRows[] = {
      .value = on_off_switch<&Request::parallel, &ParallelRequest::sequence_parallel>(),
      .record = {.name = "sequence_parallel"},
      .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
+    {.name = "tp-overlap",
+     .group = kRunGroup,
+     .shown = kDetail,
+     .help = "with --tp: matrix products run while the rest of their inputs or results is sent "
+             "(Megatron-LM's --tp-comm-overlap)",
+     .value = on_off_switch<&Request::parallel, &ParallelRequest::tensor_overlap>(),
+     .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
     {.name = "split-loss",
      .group = kRunGroup,
      .shown = kDetail,

@@ -74,8 +74,8 @@ std::optional<std::string> written_stage(const std::string& written) {
 }
 
 std::optional<std::string> written_attention(const std::string& written) {
-  static constexpr std::string_view kWords[] = {"math", "fused", "eager",
-                                                "sdpa", "flash", "flash-1"};
+  static constexpr std::string_view kWords[] = {"math",           "fused", "eager", "sdpa",
+                                                "masked-softmax", "cudnn", "flash", "flash-1"};
   for (const std::string_view package : {"flash_attention", "flash-attn", "flash_attn"}) {
     if (written.starts_with(package)) return "flash";
   }

@@ -67,14 +67,35 @@ constexpr TrainerDefault kFsdpQlora[] = {{"clip-grad-norm", "0.3"}, {"optimizer"
                                          {"lora-upcast", "off"},    {"kbit-prepare", "off"},
                                          {"bitsandbytes", "0.43"},  {"loss-shift", "logits"}};
 
-// Weights of 16 bits with copies in 32 bits.
+// Weights of 16 bits with copies in 32 bits. Transformer Engine's kernels for norms, casts, rotary
+// positions and SwiGLU are fused, as those of a compiler are, and cuDNN's attention is called.
 constexpr TrainerDefault kMegatron[] = {
-    {"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"}, {"precision", "mixed-bf16"},
-    {"gradient-buffer", "as-ready"}, {"split-loss", "megatron"},   {"keep-outputs", "off"}};
+    {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
+    {"precision", "mixed-bf16"}, {"gradient-buffer", "as-ready"},
+    {"split-loss", "megatron"},  {"attention", "cudnn"},
+    {"compile", "on"},           {"keep-outputs", "off"}};
 constexpr TrainerDefault kNanotron[] = {
     {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
     {"precision", "mixed-bf16"}, {"gradient-buffer", "after-pass"},
     {"split-loss", "megatron"},  {"stage-balance", "cost"},
+    {"keep-outputs", "off"}};
+
+// Of 2021 to 2023: Megatron-LM's layers in DeepSpeed's engine.
+constexpr TrainerDefault kMegatronDeepSpeed[] = {
+    {"clip-grad-norm", "1"},    {"optimizer", "adamw-fused"},    {"precision", "mixed-fp16"},
+    {"split-loss", "megatron"}, {"attention", "masked-softmax"}, {"keep-outputs", "off"}};
+// Its BF16_Optimizer adds gradients up in 32 bits, behind each backward pass.
+constexpr TrainerDefault kMegatronDeepSpeedBf16[] = {
+    {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
+    {"precision", "mixed-bf16"}, {"gradient-buffer", "after-pass"},
+    {"split-loss", "megatron"},  {"attention", "masked-softmax"},
+    {"keep-outputs", "off"}};
+// With Megatron-Core's layers.
+constexpr TrainerDefault kMegatronBridge[] = {
+    {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
+    {"precision", "mixed-bf16"}, {"gradient-buffer", "as-ready"},
+    {"split-loss", "megatron"},  {"attention", "cudnn"},
+    {"compile", "on"},           {"tp-overlap", "on"},
     {"keep-outputs", "off"}};
 
 constexpr TrainerRow kTrainers[] = {
@@ -112,7 +133,17 @@ constexpr TrainerRow kTrainers[] = {
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
      "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py, "
-     "models/gpt/gpt_model.py (it returns losses)"},
+     "models/gpt/gpt_model.py (it returns losses); training/arguments.py (transformer_impl); "
+     "TransformerEngine, attention/dot_product_attention/utils.py (get_attention_backend)"},
+    {"megatron-deepspeed", "Megatron-DeepSpeed", kMegatronDeepSpeed,
+     "bigscience-workshop/Megatron-DeepSpeed, megatron/arguments.py (clip_grad), "
+     "megatron/model/transformer.py (ParallelAttention), fused_softmax.py, "
+     "megatron/mpu/cross_entropy.py; Apex's FusedAdam"},
+    {"megatron-deepspeed-bf16", "Megatron-DeepSpeed with BF16_Optimizer", kMegatronDeepSpeedBf16,
+     "DeepSpeed, runtime/bf16_optimizer.py (update_hp_grads); else as megatron-deepspeed"},
+    {"megatron-bridge", "Megatron-Bridge", kMegatronBridge,
+     "NVIDIA-NeMo/Megatron-Bridge, perf_recipes/_common.py (apply_rope_fusion, "
+     "cross_entropy_fusion_impl), training/comm_overlap.py (tp_comm_overlap); else as megatron"},
     {"nanotron", "nanotron", kNanotron,
      "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "
      "optim/gradient_accumulator.py, parallel/tensor_parallel/functional.py, models/base.py "

@@ -273,7 +273,8 @@ ExchangeWaits exposed_exchange(const ExchangeScheme& scheme, std::span<const Exc
       continue;
     }
     const Begun& awaited = begun[point.collective];
-    const double wait = std::max(0.0, awaited.end - queues[axis].done);
+    const double wait = std::max(0.0, awaited.end - queues[axis].done) /
+                        static_cast<double>(axes[point.group()].pieces);
     const double all = wait * static_cast<double>(point.times);
     (axis < kAxisCount ? waited.exchange : waited.host) += all;
     recorder.wait(i, awaited.span, all);

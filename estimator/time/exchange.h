@@ -80,6 +80,8 @@ double exchange_seconds(const ExchangeScheme& scheme, double bytes, const Exchan
 struct GroupExchange {
   ExchangeGroup group;
   ExchangeRates rates;
+  // Of each collective: the step waits for one, the others go on beside what it waits with.
+  int64_t pieces = 1;
 };
 // By axis; behind them by axis where ranks that share sequences and experts join (Mesh::joined());
 // then what a device has of its host.

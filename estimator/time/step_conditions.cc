@@ -131,8 +131,12 @@ double host_memory(const Platform& platform) {
   return kReached * kOf2016 * std::pow(kPerYear, static_cast<double>(year - 2016));
 }
 
-void set_exchange(const Platform& platform, const Mesh& mesh, StepTimeInput& input) {
-  input.axes = exchange_by_axis(platform, mesh);
+void set_exchange(const Platform& platform, const ParallelPlan& plan, StepTimeInput& input) {
+  input.axes = exchange_by_axis(platform, plan.mesh);
+  if (plan.tensor_overlap) {
+    const auto along = static_cast<size_t>(Axis::kTensor);
+    input.axes[along].pieces = plan.mesh.extent(Axis::kTensor);
+  }
   if (platform.gpu_count == 1) return;
   input.devices = platform.gpu_count;
   if (const ExchangeScheme* scheme = find_exchange_scheme(platform.exchange)) input.scheme = scheme;
@@ -195,7 +199,7 @@ ExchangeByAxis exchange_by_axis(const Platform& platform, const Mesh& mesh) {
     const auto axis = static_cast<Axis>(i % kAxisCount);
     const bool joined = i >= kAxisCount;
     if (joined && axis != Axis::kShard && axis != Axis::kData) continue;
-    auto& [group, rates] = axes[i];
+    auto& [group, rates, pieces] = axes[i];
     group =
         group_along(axis, joined ? mesh.joined(axis) : mesh, platform.gpu_count / platform.nodes);
     if (group.per_node * group.nodes == 1) continue;
@@ -306,12 +310,15 @@ StepTimeInput step_conditions(const CompiledModel& model, const Platform& platfo
   }
   input.parameter_arrays = model.step.parameter_arrays;
   input.replicated = replicated(model.step, batches_per_step(model.recipe));
-  input.pipeline = {.stages = model.recipe.parallel.mesh.extent(Axis::kStage),
+  const Mesh& mesh = model.recipe.parallel.mesh;
+  input.other_stages = program.other_stages;
+  input.pipeline = {.stages = mesh.extent(Axis::kStage),
+                    .stage = mesh.rank / mesh.stride(Axis::kStage) % mesh.extent(Axis::kStage),
                     .micro_batches = passes_of(model),
                     .chunks = model.recipe.parallel.chunks};
   input.schedule = model.recipe.parallel.schedule;
   input.training = model.recipe.mode != Mode::kInference;
-  set_exchange(platform, model.recipe.parallel.mesh, input);
+  set_exchange(platform, model.recipe.parallel, input);
   if (program.input_copy.value_or(dispatch.pageable_input))
     of_step.input_bandwidth = input_path(platform, dispatch);
   return input;

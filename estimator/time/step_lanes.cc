@@ -233,7 +233,8 @@ std::vector<StageLane> stage_lanes(const StepTimeInput& input, const StepTime& s
   const auto table = parallel::timetable(input.schedule, all,
                                          {.forward = forward * each,
                                           .backward = (1 - forward) * each,
-                                          .weights = step.weights * each});
+                                          .weights = step.weights * each,
+                                          .others = input.other_stages});
   std::vector<StageLane> lanes;
   for (const auto& works : table) {
     SpanJoiner joined(step.seconds);

@@ -82,8 +82,7 @@ inline void describe(Fields& f, StepLanes& l) {
   f("gpu", l.gpu, "of the slowest GPU; between its spans it waits for exchanges");
   f("axes", l.axes);
   f("stages", l.stages,
-    {.meaning = "of a pipeline, if all stages are as slow as the slowest",
-     .absent_where = l.stages.empty()});
+    {.meaning = "of a pipeline: all but the slowest are alike", .absent_where = l.stages.empty()});
 }
 
 // `input` and `step` as of step_time(). Cost: linear in kernels, exchange points, and passes of all

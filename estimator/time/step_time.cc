@@ -193,7 +193,8 @@ StepTime StepSum::finish(const StepTimeInput& around) const {
   const double passes = step.gpu - step.phase[static_cast<size_t>(StepPhase::kUpdate)];
   step.passes = device_or_host(passes, step.host) + step.communication;
   step.weights = weights_share(step);
-  step.bubble = parallel::bubble_of(around.schedule, around.pipeline, step.weights) * step.passes;
+  step.bubble = parallel::bubble_of(around.schedule, around.pipeline, step.weights) * step.passes *
+                around.other_stages;
   step.seconds = seconds_of(step, around, 1, 1);
   const double busy = busy_seconds(step, 1);
   const double isolated =

@@ -90,8 +90,9 @@ struct StepTimeInput {
   StepRange errors;
   int64_t devices = 1;
   // Of a pipeline: what its stages wait for the first micro-batch and behind the last one
-  // (parallel::bubble_of()).
+  // (parallel::bubble_of()), where the passes of the others take so many times as long as its own.
   parallel::Stage pipeline{};
+  double other_stages = 1;
   Schedule schedule = Schedule::kOneForwardOneBackward;
   bool training = true;
   // Used where devices > 1.

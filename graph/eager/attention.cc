@@ -216,6 +216,8 @@ Value attention_over(Machine& m, const AttentionOperands& operands, const Attent
   AttentionOperands o{to_autocast(m, query), to_autocast(m, key), to_autocast(m, value),
                       to_autocast(m, bias)};
   if (code == AttentionCode::kFlash) return flash(m, o, options);
+  if (code == AttentionCode::kMaskedSoftmax && !unlike)
+    return attention_by_masked_softmax(m, o, options);
   if (given.transformers) o = attention_operands(m, o, options);
   // Fewer heads of keys than of queries, without saying so to the operator.
   const bool uneven =

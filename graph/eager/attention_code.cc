@@ -97,6 +97,29 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
   return matmul(m, weights, v);
 }
 
+// Positions are outermost there, so each head of each sample is a matrix where it lies. The first
+// product scales (baddbmm), and one kernel masks its 16 bits and takes the softmax in 32
+// (Megatron-LM, megatron/model/fused_softmax.py).
+Value attention_by_masked_softmax(Machine& m, const AttentionOperands& o,
+                                  const AttentionOptions& options) {
+  const Shape q = o.q.sizes();
+  const size_t rank = q.size();
+  Dim heads(1);
+  for (size_t i = 0; i + 2 < rank; ++i) heads = heads * q[i];
+  const auto rows = [&](const Value& x) {
+    return view(m, where_it_lies(m, x), {heads, x.sizes()[rank - 2], x.sizes()[rank - 1]});
+  };
+  const Value keys = rows(repeated_heads(m, o.k, o.q));
+  const Value values = rows(repeated_heads(m, o.v, o.q));
+  Value scores = bmm(m, rows(o.q), transpose(m, keys, 1, 2));
+  Value weights = softmax(m, scores, 2);
+  scores = {};
+  if (options.dropout > 0) weights = dropout(m, weights);
+  Shape result = q;
+  result[rank - 1] = o.v.sizes()[rank - 1];
+  return view(m, bmm(m, weights, values), result);
+}
+
 AttentionOperands attention_operands(Machine& m, const AttentionOperands& o,
                                      AttentionOptions& options) {
   AttentionOperands used = o;

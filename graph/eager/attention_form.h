@@ -24,7 +24,10 @@ Value repeated_heads(Machine& m, const Value& few, const Value& q);
 // models, e.g. modeling_llama.py): [N, heads, S, D], as the product has it.
 Value attention_in_operators(Machine& m, const AttentionOperands& o,
                              const AttentionOptions& options);
-// What its code makes of the operands before it calls PyTorch's operator
+// Megatron-LM's own (CoreAttention of megatron/model/transformer.py, 2021 to 2023): as above.
+Value attention_by_masked_softmax(Machine& m, const AttentionOperands& o,
+                                  const AttentionOptions& options);
+// What transformers' code makes of the operands before it calls PyTorch's operator
 // (integrations/sdpa_attention.py): a mask where there is a window that is narrower than the
 // sequence, few heads repeated where the kernel would not take them.
 AttentionOperands attention_operands(Machine& m, const AttentionOperands& o,

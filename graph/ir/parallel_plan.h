@@ -138,6 +138,9 @@ struct ParallelPlan {
   bool exchanges_last = false;
   // What ranks of Axis::kTensor would all hold alike is parted along the sequence.
   bool sequence_parallel = false;
+  // Collectives of split layers go in as many pieces as ranks, each beside the product of the one
+  // before (Transformer Engine's userbuffers): --tp-comm-overlap of Megatron-LM.
+  bool tensor_overlap = false;
   // Fully connected layers are split over the devices of Axis::kData: each has the weights of some
   // of their outputs and applies them to the samples of all.
   bool splits_layers = false;

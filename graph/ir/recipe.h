@@ -84,8 +84,9 @@ inline int64_t batches_per_step(const Recipe& recipe) {
 }
 
 // How a model's attention runs: as the model's own code or file has it, its operators one by one,
-// by PyTorch's operator for it, or by the package flash-attn.
-enum class AttentionCode : uint8_t { kDefault, kEager, kSdpa, kFlash };
+// by PyTorch's operator for it, by Megatron-LM's two products around one kernel that scales, masks
+// and takes the softmax, or by the package flash-attn.
+enum class AttentionCode : uint8_t { kDefault, kEager, kSdpa, kMaskedSoftmax, kFlash };
 
 // The fused attention kernels that framework, library and card have, and what each of them takes.
 // Which one runs, each operator's own operands decide (graph/eager/attention_form.h): the library's

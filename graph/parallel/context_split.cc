@@ -115,7 +115,8 @@ Result<void> check_context(const Graph& graph, const Recipe& recipe, const Polic
                    "context parallelism splits the sequences of a decoder or an encoder, such as "
                    "hf:llama-3-8b");
   }
-  if (policy.attention.code == AttentionCode::kEager) {
+  const AttentionCode code = policy.attention.code;
+  if (code == AttentionCode::kEager || code == AttentionCode::kMaskedSoftmax) {
     return refused(ranks, "attention in separate operators does not see keys of other ranks",
                    "give " + setting("attention", "fused"));
   }

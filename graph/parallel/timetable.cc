@@ -25,18 +25,9 @@ class Pipeline {
     return at == ends_.end() ? std::nullopt : std::optional(at->second);
   }
 
-  double duration(Pass pass) const {
-    const auto chunks = static_cast<double>(all_.chunks);
-    switch (pass) {
-      case Pass::kForward:
-        return seconds_.forward / chunks;
-      case Pass::kBackwardData:
-        return (seconds_.backward - seconds_.weights) / chunks;
-      case Pass::kBackwardWeights:
-        return seconds_.weights / chunks;
-      default:
-        return seconds_.backward / chunks;
-    }
+  double duration(int64_t stage, Pass pass) const {
+    const double others = stage == all_.stage ? 1 : seconds_.others;
+    return others * seconds_of(pass) / static_cast<double>(all_.chunks);
   }
 
   void ran(int64_t stage, const Work& work, double end) {
@@ -45,6 +36,19 @@ class Pipeline {
   }
 
  private:
+  double seconds_of(Pass pass) const {
+    switch (pass) {
+      case Pass::kForward:
+        return seconds_.forward;
+      case Pass::kBackwardData:
+        return seconds_.backward - seconds_.weights;
+      case Pass::kBackwardWeights:
+        return seconds_.weights;
+      default:
+        return seconds_.backward;
+    }
+  }
+
   // The pass of another stage that makes what this one takes. Of its own stage a pass needs only
   // what runs before it in any order.
   std::optional<PassPlace> needs(int64_t stage, const Work& work) const {
@@ -67,17 +71,17 @@ class Pipeline {
 
 }  // namespace
 
-std::vector<std::vector<TimedWork>> timetable(Schedule schedule, const Stage& all,
+std::vector<std::vector<TimedWork>> timetable(Schedule schedule, const Stage& given,
                                               const PassSeconds& seconds) {
-  const auto stages = static_cast<size_t>(all.stages);
+  const auto stages = static_cast<size_t>(given.stages);
   std::vector<std::vector<Work>> orders;
-  for (int64_t s = 0; s < all.stages; ++s) {
-    Stage at = all;
+  for (int64_t s = 0; s < given.stages; ++s) {
+    Stage at = given;
     at.stage = s;
     orders.push_back(order_of(schedule, at));
   }
   std::vector<std::vector<TimedWork>> table(stages);
-  Pipeline pipeline(all, seconds);
+  Pipeline pipeline(given, seconds);
   for (bool moved = true; std::exchange(moved, false);) {
     for (size_t s = 0; s < stages; ++s) {
       const auto stage = static_cast<int64_t>(s);
@@ -86,7 +90,7 @@ std::vector<std::vector<TimedWork>> timetable(Schedule schedule, const Stage& al
         const std::optional<double> ready = pipeline.ready(stage, work);
         if (!ready) break;
         const double begin = std::max(*ready, table[s].empty() ? 0 : table[s].back().end);
-        table[s].push_back({work, begin, begin + pipeline.duration(work.pass)});
+        table[s].push_back({work, begin, begin + pipeline.duration(stage, work.pass)});
         pipeline.ran(stage, work, table[s].back().end);
         moved = true;
       }

@@ -9,10 +9,12 @@
 
 namespace plimsoll::parallel {
 
-// Seconds of a micro-batch in a stage, through all of its chunks; alike for all stages.
+// Seconds of a micro-batch in a stage, through all of its chunks; in the others `others` times as
+// many.
 struct PassSeconds {
   double forward = 0, backward = 0;
   double weights = 0;  // of `backward`, gradients of weights: apart with Schedule::kZeroBubble
+  double others = 1;
 };
 
 struct TimedWork {
@@ -20,9 +22,9 @@ struct TimedWork {
   double begin = 0, end = 0;  // seconds since the first pass began
 };
 
-// By stage, in the order in which it runs them; `all.stage` is not read. Empty where passes would
-// wait for each other for ever. Cost: linear in passes times stages.
-std::vector<std::vector<TimedWork>> timetable(Schedule schedule, const Stage& all,
+// By stage, in the order in which it runs them; `given.stage` has the seconds. Empty where passes
+// would wait for each other for ever. Cost: linear in passes times stages.
+std::vector<std::vector<TimedWork>> timetable(Schedule schedule, const Stage& given,
                                               const PassSeconds& seconds);
 
 }  // namespace plimsoll::parallel

@@ -44,6 +44,7 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"offload_param", "weights are kept in the host's memory", true, "null none false"},
     {"offload_params", "weights are kept in the host's memory", true, "null none false"},
     {"offload_param_device", "weights are kept in the host's memory", true, "null none"},
+    {"offloaded_layers", "feature maps of so many layers are in the host's memory", true, "0 null"},
     {"tensor_parallel", "layers are split; parallel is read", true, "1 null"},
     {"tensor_parallel_size", "layers are split; parallel is read", true, "1 null"},
     {"tensor_model_parallel_size", "layers are split; parallel is read", true, "1 null"},

@@ -69,9 +69,10 @@ void write_lane_section(Markup& out, const std::optional<StepLanes>& step) {
   write_chart(out, "lanes");
   if (!lanes.axes.empty()) add_axis_table(out, lanes);
   if (!lanes.stages.empty()) {
-    out.element("p",
-                "The stages of the pipeline, if all are as slow as the slowest. A stage waits for "
-                "others where its lane is empty: the bubble.");
+    out.element(
+        "p",
+        "The stages of the pipeline. All but the slowest are drawn alike. A stage waits for "
+        "others where its lane is empty: the bubble.");
     write_chart(out, "stages");
   }
   add_span_table(out, lanes);

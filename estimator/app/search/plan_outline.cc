@@ -74,7 +74,7 @@ int64_t bytes_of(const ClusterPlan& plan, const NetworkPrice& price, int64_t at)
 }
 
 double seconds_of(CollectiveKind kind, int64_t bytes, const GroupExchange& among) {
-  const auto& [group, rates] = among;
+  const auto& [group, rates, pieces] = among;
   return collective_seconds(kind, static_cast<double>(bytes), group.per_node, rates.link) +
          collective_seconds(kind, static_cast<double>(bytes), group.nodes, rates.network);
 }

@@ -96,6 +96,7 @@ class Sweeper {
 
   Result<void> run_block(int64_t first, int64_t last) {
     std::vector<Entry> entries;
+    const size_t before = block_.points.size();
     for (const SweepVariant& variant : variants_) {
       if (family_->models.events() > options_.most_events) {
         answer(entries);
@@ -122,6 +123,12 @@ class Sweeper {
       }
     }
     answer(entries);
+    for (size_t i = before; i < block_.points.size(); ++i) {
+      SweepPoint& point = block_.points[i];
+      const auto of_point = std::ranges::find(variants_, point.variant, &SweepVariant::index);
+      if (!of_point->evaluator) continue;
+      join_stages(of_point->evaluator->platform().parallel.mesh.extent(Axis::kStage), point);
+    }
     return {};
   }
 
@@ -316,6 +323,7 @@ class Sweeper {
     answer.step_ns = to_ns(step.seconds);
     answer.step_range_ns = {to_ns(step.low), to_ns(step.high)};
     answer.host_bound = step.host_bound;
+    answer.waits.bubble_ns = {to_ns(step.bubble)};
     answer.sample_unit = model.meta.sample_unit;
     answer.samples_per_second =
         samples_per_second(model, binding_at(model, sizes_at(answer.point)),

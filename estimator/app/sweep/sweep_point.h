@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "estimator/answer/estimate.h"
+#include "estimator/pipeline.h"
 #include "graph/json/fields.h"
 
 namespace plimsoll {
@@ -30,6 +31,7 @@ struct SweepPoint {
   std::optional<int64_t> run_ns;  // once through the samples, or as often as epochs are set;
                                   // nothing: how many there are is not known
   bool host_bound = false;
+  StageWaits waits;  // of a pipeline's stages, until their times are one
 };
 
 // Of a point that has an answer, without the device. `time`: what was asked for.

@@ -52,6 +52,7 @@ Result<std::vector<SweepVariant>> variants_of(size_t index, const Request& reque
 }
 
 void add_stage(const SweepPoint& stage, SweepPoint& all) {
+  all.waits.bubble_ns.push_back(stage.waits.bubble_ns.empty() ? 0 : stage.waits.bubble_ns.front());
   if (all.failure) return;
   if (stage.failure) all.failure = stage.failure;
   if (stage.device_bytes > all.device_bytes) {
@@ -66,7 +67,24 @@ void add_stage(const SweepPoint& stage, SweepPoint& all) {
     all.samples_per_second = stage.samples_per_second;
     all.run_ns = stage.run_ns;
     all.host_bound = stage.host_bound;
+    all.waits.slowest = all.waits.bubble_ns.size() - 1;
   }
+}
+
+void join_stages(int64_t stages, SweepPoint& all) {
+  const StageWaits waits = std::exchange(all.waits, {});
+  if (all.failure || waits.bubble_ns.size() < 2) return;
+  TimeEstimate time;
+  time.step_ns = all.step_ns;
+  time.step_range_ns = all.step_range_ns;
+  time.bubble_ns = waits.bubble_ns[waits.slowest];
+  time.samples_per_second = all.samples_per_second;
+  time.run_ns = all.run_ns;
+  wait_for_others(waits.other_stages(stages), time);
+  all.step_ns = time.step_ns;
+  all.step_range_ns = time.step_range_ns;
+  all.samples_per_second = time.samples_per_second;
+  all.run_ns = time.run_ns;
 }
 
 }  // namespace plimsoll

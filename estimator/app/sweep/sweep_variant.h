@@ -33,5 +33,7 @@ Result<std::vector<SweepVariant>> variants_of(size_t index, const Request& reque
 // A stage's answer into that of those before it, as estimate_stages() has it: the memory of the
 // stage that needs most, the time of the slowest.
 void add_stage(const SweepPoint& stage, SweepPoint& all);
+// When all of them are added: what the slowest of so many stages waits for the others.
+void join_stages(int64_t stages, SweepPoint& all);
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/pipeline.h"
 #include "estimator/request/find_platform.h"
 #include "graph/train/language_head.h"
 
@@ -80,19 +81,25 @@ tl::expected<Answer, std::string> EstimateCache::answer(const Request& request) 
   if (!plan || request.given.contains("rank")) return answer_at_rank(request);
   Request at = request;
   std::optional<Answer> worst;
+  StageWaits waits;
   for (const int64_t rank : ranks_of_stages(plan->mesh)) {
     at.parallel.rank = rank;
     auto one = answer_at_rank(at);
     if (!one) return one;
+    waits.bubble_ns.push_back(one->time.bubble_ns);
     if (!worst) {
       worst = std::move(*one);
       continue;
     }
-    if (one->time.step_ns > worst->time.step_ns) worst->time = std::move(one->time);
+    if (one->time.step_ns > worst->time.step_ns) {
+      worst->time = std::move(one->time);
+      waits.slowest = waits.bubble_ns.size() - 1;
+    }
     if (one->memory.device_bytes > worst->memory.device_bytes)
       worst->memory = std::move(one->memory);
     worst->fits = worst->fits && one->fits;
   }
+  wait_for_others(waits.other_stages(plan->mesh.extent(Axis::kStage)), worst->time);
   return std::move(*worst);
 }
 

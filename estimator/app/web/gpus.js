@@ -35,7 +35,7 @@ const gpus = (() => {
     return section("One step on several GPUs",
       "The first lane is the slowest GPU: it waits where the lane is empty. Below it are the exchanges along each axis, with the time that the GPU waits for them.",
       bars([row("GPU", gpu, step, time(step)), ...axes.map((l) => row(nameOf(l), l.spans, step, time(l.waited_ns)))]),
-      stages.length === 0 ? null : element("p", {}, "The stages of the pipeline, if all are as slow as the slowest:"),
+      stages.length === 0 ? null : element("p", {}, "The stages of the pipeline. All but the slowest are drawn alike:"),
       bars(stages.map((l) => row(`stage ${l.stage}`, l.spans, step, ""))),
       key(...shownKinds([gpu, ...axes.map((l) => l.spans), ...stages.map((l) => l.spans)])),
       axes.length === 0 ? null : element("details", {}, element("summary", {}, "what one GPU sends over which link"),

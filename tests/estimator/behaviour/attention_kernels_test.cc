@@ -106,6 +106,10 @@ TEST_CASE("the library's attention comes first from the cuDNN on that PyTorch tr
     return attention_kernels(find_platform(hwdb, request, card).value(), request.attention);
   };
   CHECK_FALSE(on("h100", "9.10.2").library);
+  request.attention = AskedAttention::kCudnn;  // by whoever calls it
+  CHECK(on("h100", "9.10.2").library);
+  CHECK_FALSE(on("a100", "9.10.2").library);
+  request.attention = AskedAttention::kNone;
   CHECK(on("h100", "9.19").library);
   CHECK_FALSE(on("h100", "9.19").library_wide);
   CHECK(on("b200", "9.26").library_wide);

@@ -86,6 +86,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"offload", {"states", "parameters", "activations"}, "zero", "3", "gpus", "2"},
       {"tp", {"2"}},
       {"sequence-parallel", {""}, "tp", "2"},
+      {"tp-overlap", {""}, "tp", "2"},
       {"split-loss", {"megatron"}, "tp", "2"},
       {"gradient-buffer", {"as-ready", "after-pass"}},
       {"pp", {"2"}},

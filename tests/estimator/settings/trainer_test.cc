@@ -42,6 +42,12 @@ TEST_CASE("a trainer is named after the framework in records") {
   CHECK(trainer_of("pytorch / nanotron")->name == "nanotron");
   REQUIRE(trainer_of("pytorch / Megatron-LM"));
   CHECK(trainer_of("pytorch / Megatron-LM")->name == "megatron");
+  REQUIRE(trainer_of("pytorch / Megatron-DeepSpeed"));
+  CHECK(trainer_of("pytorch / Megatron-DeepSpeed")->name == "megatron-deepspeed");
+  REQUIRE(trainer_of("pytorch / Megatron-DeepSpeed with BF16_Optimizer"));
+  CHECK(trainer_of("pytorch / Megatron-DeepSpeed with BF16_Optimizer")->name ==
+        "megatron-deepspeed-bf16");
+  CHECK(trainer_of("pytorch / Megatron-Bridge")->name == "megatron-bridge");
   REQUIRE(trainer_of("pytorch / torchtitan + torchao"));
   CHECK(trainer_of("pytorch / torchtitan + torchao")->name == "torchtitan");
   REQUIRE(trainer_of("pytorch / torchtitan (04/2024)"));
@@ -59,6 +65,18 @@ TEST_CASE("Megatron-LM and nanotron add gradients to a buffer in 32 bits, at dif
   CHECK(asked_by({{"trainer", "megatron"}}).parallel.gradient_buffer == GradientBuffer::kAsReady);
   const Request own = asked_by({{"trainer", "megatron"}, {"gradient-buffer", "none"}});
   CHECK(own.parallel.gradient_buffer == GradientBuffer::kNone);
+}
+
+TEST_CASE("programs with Megatron's layers have the kernels of their time") {
+  const Request old = asked_by({{"trainer", "megatron-deepspeed"}});
+  CHECK(old.attention == AskedAttention::kMaskedSoftmax);
+  CHECK(old.recipe.precision->name == "mixed-fp16");
+  CHECK(old.parallel.gradient_buffer.value_or(GradientBuffer::kNone) == GradientBuffer::kNone);
+  CHECK_FALSE(old.parallel.tensor_overlap);
+  const Request bridge = asked_by({{"trainer", "megatron-bridge"}});
+  CHECK(bridge.attention == AskedAttention::kCudnn);
+  CHECK(bridge.recipe.compiled);
+  CHECK(bridge.parallel.tensor_overlap);
 }
 
 TEST_CASE("torchtune, unsloth and torchtitan have losses and checkpoints of their own") {

@@ -23,7 +23,7 @@ ExchangeRates slow() {
 // All groups alike.
 ExchangeByAxis alike(const ExchangeGroup& group, const ExchangeRates& rates) {
   ExchangeByAxis axes;
-  axes.fill({group, rates});
+  axes.fill({group, rates, 1});
   return axes;
 }
 
@@ -104,6 +104,24 @@ TEST_CASE("exchange: what runs beside the step's work is not waited for") {
                                             {.awaited = true, .times = 3}};
   CHECK(exposed_exchange(ring, again, {}, alike({.per_node = 2}, rates)).all() ==
         doctest::Approx(15));
+}
+
+TEST_CASE("exchange: of a collective in pieces the step waits for one") {
+  const ExchangeScheme& ring = *find_exchange_scheme("ring");
+  ExchangeRates rates = slow();
+  rates.link.bandwidth = 1e8;
+  // A sum of 5 s in four pieces, and one that waits for all of it.
+  const std::vector<ExchangePoint> points = {{.collective = 0, .bytes = 500'000'000},
+                                             {.collective = 0, .awaited = true},
+                                             {.collective = 1, .bytes = 500'000'000},
+                                             {.collective = 1, .awaited = true}};
+  ExchangeByAxis axes = alike({.per_node = 2}, rates);
+  axes[static_cast<size_t>(Axis::kData)].pieces = 4;
+  const auto waited = [&](double product) {
+    return exposed_exchange(ring, points, std::vector<double>{0, 0, product, 0}, axes).all();
+  };
+  CHECK(waited(0) == doctest::Approx(1.25 + (3.75 + 5) / 4));
+  CHECK(waited(100) == doctest::Approx(1.25 + 1.25));  // the other three went beside the product
 }
 
 TEST_CASE("exchange: work beside a collective has fewer multiprocessors") {

@@ -369,4 +369,30 @@ TEST_CASE("habits: attention written out scales scores and widens its softmax, t
   CHECK(operators.count("add") == 0);
 }
 
+// The same heads as Megatron-LM's code has them: where they lie, without a pass for scale or mask.
+TEST_CASE("habits: attention with a masked softmax is two products around one kernel and dropout") {
+  Policy policy;
+  policy.attention.code = AttentionCode::kMaskedSoftmax;
+  HabitBench b{policy};
+  const auto heads = [&](int64_t rows) {
+    return b.machine.resident(DType::kFloat16, {2, 3, rows, 8}, Role::kInput);
+  };
+  {
+    const Value y =
+        attention(b.machine, heads(5), heads(7), heads(7), {}, {.causal = true, .dropout = .1});
+    CHECK(y.sizes() == Shape{2, 3, 5, 8});
+  }
+  const Step step = b.machine.finish();
+  std::vector<std::string> launched;
+  for (const Event& event : step.events) {
+    if (event.kind != Event::Kind::kLaunch) continue;
+    const Kernel& kernel = step.kernels[event.id];
+    launched.emplace_back(kernel.op);
+    if (kernel.op == "softmax") CHECK(kernel.written == Dim(2 * (2 * 3 * 5 * 7)));
+  }
+  CHECK(launched.size() == 4);
+  CHECK(std::ranges::count(launched, "softmax") == 1);
+  CHECK(std::ranges::count(launched, "dropout") == 1);
+}
+
 }  // namespace plimsoll::eager
