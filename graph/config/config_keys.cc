@@ -63,6 +63,8 @@ void describe(Fields& f, LossKeys& loss) {
   f("type", loss.type, {.words = loss_words()});
   f("output", loss.output);
   f("when", loss.when, may_be_absent("where it is 0 this loss is left out", "count"));
+  f("narrow", loss.narrow,
+    may_be_absent("transformers before 4.49 did not widen the scores that the loss copied"));
 }
 
 void describe(Fields& f, NetworkKeys& network) {

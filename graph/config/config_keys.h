@@ -27,6 +27,7 @@ struct InputKeys {
 struct LossKeys {
   std::string type, output;
   Written when = nullptr;
+  bool narrow = false;
 };
 
 struct NetworkKeys {

@@ -29,6 +29,8 @@ constexpr Key kGluKeys[] = {
      "half's SiLU times the second; \"gelu\": the first half times the second's GELU",
      1, "sigmoid|silu|gelu"}};
 constexpr Key kPowerKeys[] = {{"by", KeyKind::kReal, kRequired, "exponent"}};
+constexpr Key kInPlaceKeys[] = {
+    {"in_place", KeyKind::kFlag, "false", "the result is written over the first input"}};
 constexpr Key kOffsetKeys[] = {{"by", KeyKind::kReal, kRequired, "summand"}};
 constexpr Key kScaleKeys[] = {{"by", KeyKind::kReal, kRequired, "factor"}};
 
@@ -42,7 +44,6 @@ constexpr Named kUnary[] = {
     {"hard_sigmoid", "HardSigmoid"},
     {"hard_swish", "HardSwish"},
     {"mish", "Mish"},
-    {"relu", "Relu"},
     {"selu", "Selu"},
     {"sigmoid", "Sigmoid"},
     {"softplus", "Softplus"},
@@ -50,8 +51,7 @@ constexpr Named kUnary[] = {
     {"sqrt", "Sqrt"},
     {"tanh", "Tanh"},
 };
-constexpr Named kCombining[] = {
-    {"add", "Add"}, {"divide", "Div"}, {"multiply", "Mul"}, {"subtract", "Sub"}};
+constexpr Named kCombining[] = {{"divide", "Div"}, {"multiply", "Mul"}, {"subtract", "Sub"}};
 constexpr Named kAlongAxis[] = {{"log_softmax", "LogSoftmax"}, {"softmax", "Softmax"}};
 
 template <size_t n>
@@ -68,6 +68,22 @@ std::vector<TensorId> combining(Layer& layer) {
   TensorId result = layer.input();
   for (size_t i = 1; i < layer.inputs(); ++i) result = layer.node(op, {result, layer.input(i)});
   return {result};
+}
+
+TensorId over_first(Layer& layer, std::string_view op, std::vector<TensorId> inputs) {
+  Node node;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.notes.in_place = layer.flag("in_place") ? 1 : 0;
+  return layer.nodes(std::move(node), 1)[0];
+}
+
+std::vector<TensorId> relu(Layer& layer) { return {over_first(layer, "Relu", {layer.input()})}; }
+
+std::vector<TensorId> add(Layer& layer) {
+  TensorId sum = layer.input();
+  for (size_t i = 1; i < layer.inputs(); ++i) sum = over_first(layer, "Add", {sum, layer.input(i)});
+  return {sum};
 }
 
 std::vector<TensorId> along_axis(Layer& layer) {
@@ -173,7 +189,7 @@ constexpr LayerType kPointwiseLayers[] = {
     {"hard_sigmoid", 1, 1, {}, unary, "sigmoid in three straight pieces"},
     {"hard_swish", 1, 1, {}, unary, "x * hard_sigmoid(x)"},
     {"mish", 1, 1, {}, unary, "x * tanh(softplus(x))"},
-    {"relu", 1, 1, {}, unary, "max(0, x)"},
+    {"relu", 1, 1, kInPlaceKeys, relu, "max(0, x)"},
     {"selu", 1, 1, {}, unary, "scaled ELU"},
     {"sigmoid", 1, 1, {}, unary, "1/(1 + e^-x)"},
     {"softplus", 1, 1, {}, unary, "log(1 + e^x)"},
@@ -197,7 +213,7 @@ constexpr LayerType kPointwiseLayers[] = {
     {"offset", 1, 1, kOffsetKeys, offset, "x and a constant"},
     {"power", 1, 1, kPowerKeys, power, "x to a constant power"},
     {"scale", 1, 1, kScaleKeys, scale, "x times a constant"},
-    {"add", 2, 64, {}, combining, "sum of its inputs"},
+    {"add", 2, 64, kInPlaceKeys, add, "sum of its inputs"},
     {"subtract", 2, 2, {}, combining, "first input less the second"},
     {"multiply", 2, 64, {}, combining, "product of its inputs"},
     {"divide", 2, 2, {}, combining, "first input over the second"},

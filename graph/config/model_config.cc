@@ -175,7 +175,8 @@ class Reader {
     if (!keys.loss->list()) {
       const auto kind =
           object.choice_in(*keys.loss, "loss", {loss_words().begin(), loss_words().end()});
-      if (kind) network.losses.push_back({loss_kind(*kind), builder.graph().outputs.front()});
+      if (kind)
+        network.losses.push_back({loss_kind(*kind), builder.graph().outputs.front(), false});
       return;
     }
     std::vector<TensorId> outputs;
@@ -187,7 +188,7 @@ class Reader {
       if (when == 0) continue;
       const auto found = builder.resolve(loss.output, scope, value);
       if (found.empty()) return;
-      network.losses.push_back({loss_kind(loss.type), found.front()});
+      network.losses.push_back({loss_kind(loss.type), found.front(), loss.narrow});
       outputs.push_back(found.front());
     }
     if (!keys.outputs && !outputs.empty()) builder.graph().outputs = std::move(outputs);

@@ -94,10 +94,11 @@ Value rows_before_last(Machine& m, const Value& scores) {
 
 }  // namespace
 
-Value shifted_causal_lm(Machine& m, const Value& scores) {
-  const Value wide = cast(m, scores, DType::kFloat32);
-  const Value rows = rows_before_last(m, wide);
+Value shifted_causal_lm(Machine& m, const Value& scores, bool narrow) {
+  const Value x = narrow ? scores : cast(m, scores, DType::kFloat32);
+  const Value rows = rows_before_last(m, x);
   const Value targets = next_tokens(m, scores, true);
+  if (narrow) return nll(m, softmax(m, rows, 1, true), targets);
   const Value log_probabilities = [&] {
     const AutocastPause pause(m);
     return softmax(m, rows, 1, true);
@@ -105,9 +106,9 @@ Value shifted_causal_lm(Machine& m, const Value& scores) {
   return nll(m, log_probabilities, targets);
 }
 
-Value fused_causal_lm(Machine& m, const Value& scores) {
+Value fused_causal_lm(Machine& m, const Value& scores, bool narrow) {
   const bool shifts = m.recipe().shifts_scores;
-  const Value wide = shifts ? cast(m, scores, DType::kFloat32) : scores;
+  const Value wide = shifts && !narrow ? cast(m, scores, DType::kFloat32) : scores;
   const Value x = shifts ? rows_before_last(m, wide) : rows_of(m, wide);
   const Value targets = next_tokens(m, scores, shifts);
   const Dim rows = x.sizes()[0];

@@ -13,14 +13,14 @@ namespace plimsoll::eager {
 using ScoresOf = std::function<Value(const Value& hidden)>;
 
 // By PyTorch's operators, of a copy in 32 bits of all scores but the last position's
-// (Recipe::shifts_scores).
-Value shifted_causal_lm(Machine& m, const Value& scores);
+// (Recipe::shifts_scores); `narrow`: in the type that they have.
+Value shifted_causal_lm(Machine& m, const Value& scores, bool narrow);
 
-// One kernel reads scores [batch, positions, classes] as they are (widened and copied, where the
-// recipe shifts scores: FastForCausalLMLoss() of fms_acceleration_foak), keeps them with the
-// logarithm of each row's sum, and later puts their gradient in their place (unsloth,
+// One kernel reads scores [batch, positions, classes] as they are (widened, unless `narrow`, and
+// copied, where the recipe shifts scores: FastForCausalLMLoss() of fms_acceleration_foak), keeps
+// them with the logarithm of each row's sum, and later puts their gradient in their place (unsloth,
 // kernels/cross_entropy_loss.py; flash-attn, losses/cross_entropy.py with inplace_backward).
-Value fused_causal_lm(Machine& m, const Value& scores);
+Value fused_causal_lm(Machine& m, const Value& scores, bool narrow = false);
 
 // Sums over `chunks` parts of all positions. torchtune, modules/loss: ce_chunked_output_loss.py,
 // where the network makes the scores of all parts first; with `together` cross_entropy_loss.py

@@ -83,8 +83,8 @@ Value cross_entropy(Machine& m, const Value& logits, size_t axis, bool split) {
   return of_scores(m, scores, targets, axis, split);
 }
 
-Value causal_lm(Machine& m, const Value& logits, bool split) {
-  if (m.recipe().shifts_scores && !split) return shifted_causal_lm(m, logits);
+Value causal_lm(Machine& m, const Value& logits, bool split, bool narrow) {
+  if (m.recipe().shifts_scores && !split) return shifted_causal_lm(m, logits, narrow);
   const Value scores = cast(m, logits, DType::kFloat32);
   Shape sizes = scores.sizes();
   const Dim classes = sizes.back();

@@ -252,7 +252,8 @@ std::vector<Value> recurrent_cell(Machine& m, const CellInputs& in);
 Value cross_entropy(Machine& m, const Value& logits, size_t axis, bool split = false);
 // Of the next token, as transformers takes it (loss/loss_utils.py, ForCausalLMLoss): scores are
 // widened to 32 bits, labels moved by one place; or scores copied (Recipe::shifts_scores).
-Value causal_lm(Machine& m, const Value& logits, bool split = false);
+// `narrow`: that copy has their own type.
+Value causal_lm(Machine& m, const Value& logits, bool split = false, bool narrow = false);
 // --- split_loss.cc: of rows of scores [rows, classes], as the plan's library computes it ---
 Value split_cross_entropy(Machine& m, const Value& scores, const Value& targets);
 // Mean negative log-likelihood of the targets.

@@ -84,7 +84,9 @@ class ConfigReader {
       return;
     }
     // A cap of scores, say: that there is one counts, not which.
-    if (const JsonValue* is = row.find("is")) {
+    if (row.find("members")) {
+      values_[*parameter->string()] = fmt::format("{}", members(&member.value).size());
+    } else if (const JsonValue* is = row.find("is")) {
       values_[*parameter->string()] = *text_of(*is, nullptr);
     } else if (const JsonValue* times = row.find("times")) {
       set_share(member, *parameter->string(), *times);

@@ -12,6 +12,7 @@
 //             "rotary_pct": {"sets": "rotary", "times": 1000},
 //             "attn_logit_softcapping": {"sets": "softcap", "null": 0, "is": 1},
 //             "use_sliding_window": {"only": [false]},
+//             "id2label": {"sets": "labels", "members": true},
 //             "per_layer_config": {"each": {"head_dim": "whole_size"}}},
 //    "model": {"parameters": {...}, "layers": [...]}}
 //
@@ -21,9 +22,10 @@
 // What a user must know of every answer: "note", a warning (W357).
 //
 // A family that is "like" another has that one's layers: its "keys" and "defaults" (of parameters)
-// stand before those. "each" has rows for the keys of an object's members. A key that is null is as
-// if it were not there, unless the family says what null means. Keys that change neither memory nor
-// time stand in keys.json, for all families. What a config says beyond is refused by name.
+// stand before those. "each" has rows for the keys of an object's members, "members" counts them.
+// A key that is null is as if it were not there, unless the family says what null means. Keys that
+// change neither memory nor time stand in keys.json, for all families. What a config says beyond is
+// refused by name.
 #pragma once
 
 #include <cstdint>

@@ -115,10 +115,16 @@ class Whole {
         TRY(stand_inside(part));
       } else {
         blocks.push_back(json_entry(part.name, TRY(block_of(part))));
+        const JsonValue* inner = part.model().find("blocks");
+        if (inner && inner->members())
+          blocks.insert(blocks.end(), inner->members()->begin(), inner->members()->end());
       }
     }
-    if (!blocks.empty())
+    if (JsonValue* const around = json_member(model_, "blocks")) {
+      put_over(*around, json_object(std::move(blocks)));
+    } else if (!blocks.empty()) {
       put_over(model_, json_object({json_entry("blocks", json_object(std::move(blocks)))}));
+    }
     const JsonValue reads = json_object({json_entry("keys", std::move(keys))});
     for (auto& [name, value] : TRY(config_values(rest, file_name_, reads, common_)))
       values_.insert_or_assign(name, value);

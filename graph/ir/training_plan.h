@@ -13,6 +13,7 @@ namespace plimsoll {
 struct OutputLoss {
   Loss kind = Loss::kCrossEntropy;
   TensorId output = kNoTensor;
+  bool narrow = false;  // where a loss copies scores (Recipe::shifts_scores), in the type they have
 };
 
 // Nodes [first, last) of a graph.

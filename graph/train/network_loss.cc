@@ -19,8 +19,8 @@ using eager::Value;
 size_t class_axis(const Value& v) { return v.rank() >= 4 ? 1 : v.rank() - 1; }
 
 // `split`: of the classes this rank has some.
-Value loss_of(Machine& m, const Value& out, Loss loss, bool split) {
-  switch (loss) {
+Value loss_of(Machine& m, const Value& out, const OutputLoss& loss, bool split) {
+  switch (loss.kind) {
     case Loss::kCrossEntropy:
       return out.rank() == 0 ? eager::sum_all(m, out)
                              : eager::cross_entropy(m, out, class_axis(out), split);
@@ -32,8 +32,9 @@ Value loss_of(Machine& m, const Value& out, Loss loss, bool split) {
       return eager::ctc(m, out);
     case Loss::kCausalLm:
       if (out.rank() < 2) return eager::sum_all(m, out);
-      return m.recipe().loss_form == LossForm::kFused && !split ? eager::fused_causal_lm(m, out)
-                                                                : eager::causal_lm(m, out, split);
+      return m.recipe().loss_form == LossForm::kFused && !split
+                 ? eager::fused_causal_lm(m, out, loss.narrow)
+                 : eager::causal_lm(m, out, split, loss.narrow);
     case Loss::kSum:
       return eager::sum_all(m, out);
     case Loss::kNone:
@@ -79,16 +80,17 @@ Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& ne
   std::vector<OutputLoss> losses = network.losses;
   if (losses.empty()) {
     for (const TensorId id : network.outputs) {
-      if (!is_cache(values.graph().tensors[id].name)) losses.push_back({m.recipe().loss, id});
+      if (!is_cache(values.graph().tensors[id].name))
+        losses.push_back({m.recipe().loss, id, false});
     }
   }
   Value loss;
-  for (const auto& [kind, id] : losses) {
-    const Value& out = values[id];
+  for (const OutputLoss& one : losses) {
+    const Value& out = values[one.output];
     if (!out.defined() || !out.on_device() || !is_float(out.dtype())) continue;
-    const Value term = loss_of(m, out, kind, splits_classes(split, id, out));
+    const Value term = loss_of(m, out, one, splits_classes(split, one.output, out));
     loss = loss.defined() ? eager::add(m, loss, term) : term;
-    if (kind == Loss::kNone) break;
+    if (one.kind == Loss::kNone) break;
   }
   if (loss.defined()) return loss;
   return error("E260", "the graph has no float output to take a loss of", {},

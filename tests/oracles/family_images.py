@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from transformers.modeling_outputs import MoeCausalLMOutputWithPast
 
+import family_gemma4
 from workload import Workload
 
 TOWER = {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 112, "patch_size": 14}
@@ -87,7 +88,8 @@ FAMILIES |= {
                                           "projector_output_dim": 256}, "text_config": LLAMA4_WORDS},
                {"vision_config": {"hidden_size": 1408, "image_size": 336, "vision_output_dim": 4096}, "text_config": {"model_type": "llama4_text"}}),
 }
-UNRUN = ("llama4", "gemma3", "glm4_moe")   # whose class has defaults that no step runs with: sizes that do not fit together
+FAMILIES |= family_gemma4.FAMILIES
+UNRUN = ("llama4", "gemma3", "glm4_moe", "gemma4", "gemma4+clipped")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
 PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip")
@@ -212,6 +214,8 @@ def workload(name, model, config, batch, length):
     torch.Tensor.masked_scatter = lambda x, mask, source: MaskedScatter.apply(x, mask, source)
     sys.modules[type(model).__module__].torch_compilable_check = lambda *_: None   # counts elements of fake tensors
     MoeCausalLMOutputWithPast.image_outputs = None   # Llama 4 asks for it, which has it not (transformers 5.24)
+    if name == "gemma4":
+        return family_gemma4.workload(model, config, batch, length)
     if name in SIDES:
         return gridded(name, model, config, batch, length)
     side = config.vision_config.image_size

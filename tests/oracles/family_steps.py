@@ -23,6 +23,7 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 from transformers.initialization import no_init_weights  # noqa: E402
 
+import family_boxes  # noqa: E402
 import family_diffusers  # noqa: E402
 import family_images  # noqa: E402
 import hugging_face  # noqa: E402
@@ -162,9 +163,10 @@ FAMILIES |= {
                          "num_global_key_value_heads": 2, "hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 128, "top_k_experts": 8,
                          "moe_intermediate_size": 704, "attention_k_eq_v": True, "sliding_window": 1024, "final_logit_softcapping": 30.0}),
 }
-FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES
+FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES | family_boxes.FAMILIES
 BATCH, LENGTH = 4, 128
-DIMS = family_diffusers.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()}
+DIMS = family_diffusers.DIMS | family_boxes.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
+    {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
 
 
 class Labelled(torch.nn.Module):
@@ -209,6 +211,8 @@ def workload(class_name, values, attention):
     with no_init_weights():
         model = kind(config)
     model.tie_weights()
+    if config.model_type in family_boxes.FAMILIES:
+        return family_boxes.workload(model, BATCH)
     if hasattr(config, "vision_config"):
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
@@ -250,6 +254,8 @@ def wrapped(name, class_name, work):
     """The model with its own loss, given its inputs by position."""
     if name in family_diffusers.FAMILIES:
         return family_diffusers.Denoised(work.model, list(work.inputs))
+    if name in family_boxes.FAMILIES:
+        return family_boxes.Detector(work.model)
     if name in family_images.FAMILIES:
         return family_images.Named(work.model, name, list(work.inputs))
     return Labelled(work.model, next(iter(work.inputs)))
@@ -292,7 +298,8 @@ def line(name, class_name, small, published):
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
     dims = {"dims": DIMS[name]} if name in DIMS else {}
-    return {"name": name, "batch": BATCH, "sequence": LENGTH, **dims, "counts": counts, "cases": cases}
+    length = {} if name in family_boxes.FAMILIES else {"sequence": LENGTH}
+    return {"name": name, "batch": BATCH, **length, **dims, "counts": counts, "cases": cases}
 
 
 def main():
