@@ -15,6 +15,7 @@ _MARK = "\nplimsoll: "
 def mark(program: torch.export.ExportedProgram) -> None:
     """What runs without gradients, in place, and on the card though it is made of no data."""
     _inline_regions(program)
+    _write_views(program)
     _write_numbers(program)
     _mark_in_place(program)
     _mark_on_device(program)
@@ -153,6 +154,17 @@ def _mark_in_place(program: torch.export.ExportedProgram) -> None:
         floats = isinstance(value, torch.Tensor) and value.is_floating_point()
         if floats and node.target._schema.name.endswith("_") and node.args[0].op != "placeholder":
             _add(node, "in_place")
+
+
+def _write_views(program: torch.export.ExportedProgram) -> None:
+    """x[:, :8] of eight columns is a view of x as others are where something is written into it, and no exporter keeps an alias."""
+    import torch
+
+    aten = torch.ops.aten
+    for node in program.graph.nodes:
+        if node.target is aten.alias.default and any(_name_of(user).endswith("_") and user.args[0] is node for user in node.users):
+            node.target, node.args = aten.slice.Tensor, (node.args[0], 0)
+    program.graph_module.recompile()
 
 
 def _write_numbers(program: torch.export.ExportedProgram) -> None:
