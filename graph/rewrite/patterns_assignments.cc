@@ -42,7 +42,7 @@ bool is_range(const Tensor& t) {
 constinit const Fragment kPlumbing("y = Unsqueeze|Expand|Reshape|Cast(x)");
 constinit const Fragment kPutTogether("y = Concat|Add(x)");
 
-// The array of places behind what exporters make of it; kNoTensor where ranges alone say them.
+// The array of places that exporters make others of; kNoTensor where ranges alone say them.
 TensorId places_of(const Rewrite& r, TensorId at) {
   at = kPlumbing.behind(r, at);
   if (kPutTogether.of(r, at)) {
@@ -67,13 +67,14 @@ TensorId written(const Rewrite& r, TensorId x, TensorId values) {
   return values;
 }
 
-constinit const Fragment kGrown("y = Expand(x)");
+constinit const Fragment kOneNumber("y = Expand(x)");
 
 // The only number of a folded array.
 std::optional<double> number_of(const Tensor& t) {
   if (t.kind != TensorKind::kValue || t.producer != kNoNode || !t.contents) return std::nullopt;
   const auto only = [](const auto& all) -> std::optional<double> {
-    if (all.empty() || !std::all_of(all.begin(), all.end(), [&](auto one) { return one == all[0]; }))
+    if (all.empty() ||
+        !std::all_of(all.begin(), all.end(), [&](auto one) { return one == all[0]; }))
       return std::nullopt;
     return static_cast<double>(all[0]);
   };
@@ -81,14 +82,13 @@ std::optional<double> number_of(const Tensor& t) {
   return real ? real : only(t.contents->integers);
 }
 
-// x[:, 2:6] = 1 fills the part: in a file that says what the device computes, ones that are not
-// said to be there are the exporter's.
+// x[:, 2:6] = 1 fills the part: an array of one number that the device does not make is the
+// exporter's.
 TensorId filled_with(Rewrite& r, TensorId values) {
-  if (!r.graph().told) return values;
-  const TensorId grown = kViewed.behind(r, values);
-  if (const auto number = number_of(r.tensor(grown))) return r.add_number(*number);
-  const TensorId number = kGrown.in(r, grown, "x");
-  const bool of_host = r.is_host_number(number) && !r.node(r.producer(grown)).notes.on_device;
+  const TensorId array = kViewed.behind(r, values);
+  if (const auto number = number_of(r.tensor(array))) return r.add_number(*number);
+  const TensorId number = kOneNumber.in(r, array, "x");
+  const bool of_host = r.is_host_number(number) && !r.node(r.producer(array)).notes.on_device;
   return of_host ? number : values;
 }
 
@@ -99,7 +99,7 @@ constinit const Fragment kTransposed("y = Transpose(_)"), kSame("y = Identity(_)
 bool makes_own(const Match& m) {
   TensorId y = m["y"];
   NodeId reader = m.r.only_reader(y);
-  bool in_place = m.root().notes.in_place != 0;  // which files of from_torch() say
+  bool in_place = m.root().notes.in_place != 0;
   if (reader != kNoNode && kTransposed.at(m.r, reader)) {
     y = m.r.node(reader).outputs[0];
     in_place = in_place || m.r.node(reader).notes.in_place != 0;
@@ -108,13 +108,16 @@ bool makes_own(const Match& m) {
   const std::string& name = m.r.tensor(y).name;
   const bool scatters = name.starts_with("slice_scatter") || name.starts_with("select_scatter");
   const bool all_rows = reader != kNoNode && kSame.at(m.r, reader);
-  return scatters && !in_place && !m.root().notes.writes_part && !all_rows;
+  // A table that forward() makes has no gradient to cut into parts.
+  const bool of_table = in_place && m.r.input_independent(m["x"]);
+  return scatters && !of_table && !m.root().notes.writes_part && !all_rows;
 }
 
 NodeId assign(Finder& f, const Match& m, TensorId places) {
   const bool cloned = is_read_later(m);
   const bool result = makes_own(m);
-  const TensorId values = filled_with(f.r, written(f.r, m["x"], m["values"]));
+  TensorId values = written(f.r, m["x"], m["values"]);
+  if (m.root().notes.on_device) values = filled_with(f.r, values);
   Node& node =
       places != kNoTensor
           ? f.r.replace(m.at, "plimsoll", "IndexPut", {m["x"], places, values})

@@ -163,7 +163,10 @@ def _write_views(program: torch.export.ExportedProgram) -> None:
     aten = torch.ops.aten
     for node in program.graph.nodes:
         if node.target is aten.alias.default and any(_name_of(user).endswith("_") and user.args[0] is node for user in node.users):
-            node.target, node.args = aten.slice.Tensor, (node.args[0], 0)
+            sizes = node.meta["val"].shape
+            axis = next((axis for axis, size in enumerate(sizes) if isinstance(size, int)), None)
+            if axis is not None:
+                node.target, node.args = aten.slice.Tensor, (node.args[0], axis, 0, sizes[axis])
     program.graph_module.recompile()
 
 

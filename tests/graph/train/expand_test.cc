@@ -188,7 +188,8 @@ TEST_CASE("expand: zeros are filled where their line is") {
 }
 
 // A mask by positions: arange, arange, le, and zeros of which a cast is taken, then what is added.
-TEST_CASE("expand: what the device computes though no data goes into it is there from its own line") {
+TEST_CASE(
+    "expand: what the device computes though no data goes into it is there from its own line") {
   const auto of = [](const std::string& notes) {
     const Expanded e = expanded(
         "opset 17\ninput x: f32[64,32]\nparam w: f32[32,32]\nconst zero: i64[] = [0]\n"
@@ -197,8 +198,7 @@ TEST_CASE("expand: what the device computes though no data goes into it is there
         "m = MatMul(x, w)\np = Range(zero, all, one)" +
             notes + "\ns = Add(p, one)" + notes + "\nu = Unsqueeze(s, axis)" + notes +
             "\nf = Expand(yes, to)" + notes + "\nl = LessOrEqual(p, u)" + notes +
-            "\nh = Where(l, f, no)" + notes +
-            "\nc = MatMul(h, m)\ny = Mul(c, m)\noutput y\n",
+            "\nh = Where(l, f, no)" + notes + "\nc = MatMul(h, m)\ny = Mul(c, m)\noutput y\n",
         {});
     const auto count = [&](KernelClass one) {
       return launches(e.expansion.step, one, Phase::kForward);
