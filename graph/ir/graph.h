@@ -107,6 +107,7 @@ struct NodeNotes {
   bool narrows = false;       // the one that goes back to the type that it was
   bool no_autocast = false;   // its code switches mixed precision off
   bool no_grad = false;       // and autograd: nothing is kept, nothing gets a gradient
+  bool on_device = false;     // the GPU computes it, though no data goes into it
   bool free = false;          // an unknown operator that was said to cost nothing
   // A symbol: the program runs it in a loop, once for each of what the symbol counts.
   std::string turns;

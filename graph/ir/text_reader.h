@@ -23,7 +23,8 @@ inline constexpr std::pair<std::string_view, bool NodeNotes::*> kNotes[] = {
     {"reshapes", &NodeNotes::reshapes},       {"values_alone", &NodeNotes::values_alone},
     {"positions", &NodeNotes::positions},     {"widens", &NodeNotes::widens},
     {"narrows", &NodeNotes::narrows},         {"no_autocast", &NodeNotes::no_autocast},
-    {"no_grad", &NodeNotes::no_grad},         {"free", &NodeNotes::free}};
+    {"no_grad", &NodeNotes::no_grad},         {"free", &NodeNotes::free},
+    {"on_device", &NodeNotes::on_device}};
 
 bool is_name_character(char c);
 bool is_symbol_character(char c);

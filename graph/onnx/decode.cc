@@ -311,6 +311,7 @@ void Decoder::metadata(Message message, NodeSpec& node) {
     }
     if (key == "plimsoll.in_place") node.notes.in_place = 1;
     if (key == "plimsoll.no_grad") node.notes.no_grad = true;
+    if (key == "plimsoll.on_device") node.notes.on_device = true;
     if (key == "pkg.torch.onnx.stack_trace") {
       node.notes.statements = statements_of(value);
       node.notes.casts = casts_of(value);

@@ -166,6 +166,7 @@ constexpr OpRow kPointwiseRows[] = {
      .attributes = "round_mode saturate",
      .shape = cast_like,
      .lower = lower::cast,
+     .host_from = 1,
      .example = "f32[B,4] f16[2] -> f16[B,4] | flop 0 | grads in0"},
     {.name = "Ceil",
      .attributes = "consumed_inputs",

@@ -132,6 +132,7 @@ Node& Rewrite::replace(NodeId at, std::string_view domain, std::string_view op,
   kept.statements = std::move(node.notes.statements);
   kept.no_autocast = node.notes.no_autocast;
   kept.no_grad = node.notes.no_grad;
+  kept.on_device = node.notes.on_device;
   kept.in_place = node.notes.in_place;
   node.notes = std::move(kept);
   stop_reading(at, before);

@@ -1,6 +1,7 @@
 // Assignments to a part of a tensor: x[:, 2:6] = y, x[:, 3] = y, x[:, places] = y. Exporters write
 // them as scatters with places made of ranges, the newer one between two transposes.
 #include <algorithm>
+#include <optional>
 
 #include "graph/rewrite/patterns.h"
 
@@ -11,9 +12,11 @@ constinit const Fragment kViewed("y = Transpose|Unsqueeze|Identity(x)");
 constinit const Fragment kPartOf("y = Slice|Gather(x)");
 constinit const Fragment kAssigned("y = Assign|SliceScatter(x, values)");
 
+// Numbers of the host that are put into such are the host's, unless the file says where they are.
 bool is_assignment(const Match& m) {
+  const bool of_host = m.r.input_independent(m["x"]) && m.r.input_independent(m["values"]);
   return m.root().attributes.string("reduction", "none") == "none" &&
-         !(m.r.input_independent(m["x"]) && m.r.input_independent(m["values"]));
+         (!of_host || m.root().notes.on_device);
 }
 
 // What reads x later reads what it was: the assignment is to a clone of it.
@@ -39,7 +42,7 @@ bool is_range(const Tensor& t) {
 constinit const Fragment kPlumbing("y = Unsqueeze|Expand|Reshape|Cast(x)");
 constinit const Fragment kPutTogether("y = Concat|Add(x)");
 
-// The array of places behind what exporters make of it; kNoTensor where ranges alone say them.
+// The array of places that exporters make others of; kNoTensor where ranges alone say them.
 TensorId places_of(const Rewrite& r, TensorId at) {
   at = kPlumbing.behind(r, at);
   if (kPutTogether.of(r, at)) {
@@ -64,6 +67,31 @@ TensorId written(const Rewrite& r, TensorId x, TensorId values) {
   return values;
 }
 
+constinit const Fragment kOneNumber("y = Expand(x)");
+
+// The only number of a folded array.
+std::optional<double> number_of(const Tensor& t) {
+  if (t.kind != TensorKind::kValue || t.producer != kNoNode || !t.contents) return std::nullopt;
+  const auto only = [](const auto& all) -> std::optional<double> {
+    if (all.empty() ||
+        !std::all_of(all.begin(), all.end(), [&](auto one) { return one == all[0]; }))
+      return std::nullopt;
+    return static_cast<double>(all[0]);
+  };
+  const auto real = only(t.contents->reals);
+  return real ? real : only(t.contents->integers);
+}
+
+// x[:, 2:6] = 1 fills the part: an array of one number that the device does not make is the
+// exporter's.
+TensorId filled_with(Rewrite& r, TensorId values) {
+  const TensorId array = kViewed.behind(r, values);
+  if (const auto number = number_of(r.tensor(array))) return r.add_number(*number);
+  const TensorId number = kOneNumber.in(r, array, "x");
+  const bool of_host = r.is_host_number(number) && !r.node(r.producer(array)).notes.on_device;
+  return of_host ? number : values;
+}
+
 constinit const Fragment kTransposed("y = Transpose(_)"), kSame("y = Identity(_)");
 
 // x.slice_scatter(y, ...) and x.select_scatter(y, ...) make a tensor of their own. The newer
@@ -71,20 +99,25 @@ constinit const Fragment kTransposed("y = Transpose(_)"), kSame("y = Identity(_)
 bool makes_own(const Match& m) {
   TensorId y = m["y"];
   NodeId reader = m.r.only_reader(y);
+  bool in_place = m.root().notes.in_place != 0;
   if (reader != kNoNode && kTransposed.at(m.r, reader)) {
     y = m.r.node(reader).outputs[0];
+    in_place = in_place || m.r.node(reader).notes.in_place != 0;
     reader = m.r.only_reader(y);
   }
   const std::string& name = m.r.tensor(y).name;
   const bool scatters = name.starts_with("slice_scatter") || name.starts_with("select_scatter");
   const bool all_rows = reader != kNoNode && kSame.at(m.r, reader);
-  return scatters && !m.root().notes.writes_part && !all_rows;
+  // A table that forward() makes has no gradient to cut into parts.
+  const bool of_table = in_place && m.r.input_independent(m["x"]);
+  return scatters && !of_table && !m.root().notes.writes_part && !all_rows;
 }
 
 NodeId assign(Finder& f, const Match& m, TensorId places) {
   const bool cloned = is_read_later(m);
   const bool result = makes_own(m);
-  const TensorId values = written(f.r, m["x"], m["values"]);
+  TensorId values = written(f.r, m["x"], m["values"]);
+  if (m.root().notes.on_device) values = filled_with(f.r, values);
   Node& node =
       places != kNoTensor
           ? f.r.replace(m.at, "plimsoll", "IndexPut", {m["x"], places, values})

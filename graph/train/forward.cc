@@ -266,7 +266,7 @@ void Forward::execute(NodeId id) {
   std::vector<Value> inputs =
       read_inputs(node, row ? row->host_from : node.inputs.size(), on_device);
   std::vector<Value> outputs;
-  if (on_device && !is_host_arithmetic(node)) {
+  if (on_device && (node.notes.on_device || !is_host_arithmetic(node))) {
     std::optional<eager::AutocastPause> off;
     if (node.notes.no_autocast) off.emplace(machine_);
     const bool with_grad = machine_.grad_enabled();
@@ -287,7 +287,12 @@ void Forward::execute(NodeId id) {
     if (out == kNoTensor) continue;
     const Tensor& t = graph_.tensors[out];
     if (!outputs[i].defined() && t.shape) outputs[i] = machine_.host(t.dtype, *t.shape);
-    if (is_filled_here(node, out)) outputs[i] = filled(out);
+    if (node.notes.on_device && outputs[i].defined()) {
+      // One kernel writes what is made of the host's numbers alone.
+      if (!outputs[i].on_device()) outputs[i] = eager::fill(machine_, t.dtype, *t.shape);
+    } else if (is_filled_here(node, out)) {
+      outputs[i] = filled(out);
+    }
     if (is_read_[out]) values_[out] = std::move(outputs[i]);
   }
   outputs.clear();

@@ -1,9 +1,11 @@
 """Modules of PyTorch built without their weights: what a constructor reads has numbers, all else has only a size."""
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from ._command import Diagnostic, InputError, PlimsollWarning
 
@@ -145,3 +147,34 @@ def _without_numbers(module: torch.nn.Module, mode: FakeTensorMode) -> None:
                 if id(tensor) not in seen:
                     seen[id(tensor)] = mode.from_tensor(tensor)
                 held[name] = seen[id(tensor)]
+
+
+@contextlib.contextmanager
+def on_a_card(module: torch.nn.Module, mode: FakeTensorMode) -> Iterator[Callable[[Any], Any]]:
+    """Inside, what the module holds is on a card that need not be there, without numbers; what it gives puts other tensors there."""
+    import torch
+    from torch._subclasses import fake_tensor
+    from torch.fx.experimental import proxy_tensor
+    from torch.utils._pytree import tree_map_only
+
+    put: dict[int, torch.Tensor] = {}
+
+    def there(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in put:  # tied ones stay tied
+            with mode:
+                fake = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cuda")
+            parameter = isinstance(tensor, torch.nn.Parameter)
+            put[id(tensor)] = torch.nn.Parameter(fake, tensor.requires_grad) if parameter else fake.requires_grad_(tensor.requires_grad)
+        return put[id(tensor)]
+
+    before = [(held, dict(held)) for part in module.modules() for held in (part._parameters, part._buffers)]
+    # Nothing runs on a card: no context begins, and a number that is sent there is not followed further.
+    with mock.patch.object(fake_tensor, "init_gpu_context", lambda *_: None, create=True), \
+            mock.patch.object(proxy_tensor, "CONSTANT_NUMEL_LIMIT", 0, create=True):
+        try:
+            for held, own in before:
+                held.update(tree_map_only(torch.Tensor, there, own))
+            yield lambda values: tree_map_only(torch.Tensor, there, values)
+        finally:
+            for held, own in before:
+                held.update(own)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from ._command import Diagnostic, InputError, PlimsollWarning
-from ._construction import built
+from ._construction import built, on_a_card
 from ._marks import Checkpoints, mark, split
 from ._record import Dims, arguments_of, names_of_inputs
 
 if TYPE_CHECKING:
     import onnx_ir as ir
     import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
 
 # Below it a constant keeps its values: shapes, axes and scales are worked out from them.
 _KEPT_BYTES = 1024
@@ -46,27 +47,21 @@ def exported(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module],
     args, kwargs = _without_ones((args, kwargs), axes)
     bind = inspect.signature(module.forward).bind
     named = dict(bind(*axes[0], **axes[1]).arguments)
-    if mode:
-        args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
     _know_caches()
-    checkpoints = Checkpoints(module)
-    with _masks_as_eager(), checkpoints.listening():
-        program = _exported(module, args, kwargs, named)
-    fixed = _fixed_sizes(program, list(_axes_by_tensor((args, kwargs), axes)))
+    sizes = list(_axes_by_tensor((args, kwargs), axes))
+    traced = _traced_on_a_card(module, mode, args, kwargs, named, sizes)
+    if traced is None:
+        if mode:
+            args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
+        traced = _traced(module, args, kwargs, named, sizes)
+    program, model, fixed, again = traced
     if fixed:
         warnings.warn(f"the module fixes {', '.join(sorted(fixed))}: the model keeps the size that the inputs have", PlimsollWarning, stacklevel=6)
-        named = _without(named, fixed)
-    mark(program)
-    again = checkpoints.path()
     if again:
         settings["checkpoint"] = again
     elif again is not None:
         warnings.warn("what the module computes again in its backward pass is no list of its modules: it is counted as kept",
                       PlimsollWarning, stacklevel=6)
-    try:
-        model = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False, dynamic_shapes=named).model
-    except Exception as fault:
-        raise _not_exported("torch.onnx.export", fault) from fault
     _name_caches(model.graph, program)
     _write_state(model.graph, module)
     _clean(model.graph)
@@ -107,6 +102,36 @@ def _without_ones(value: Any, axes: Any) -> Any:
         return {name: _without_ones(one, axes[name]) for name, one in value.items()}
     parts = [_without_ones(one, of) for one, of in zip(value, axes)]
     return tuple(parts) if isinstance(value, tuple) else parts
+
+
+# A program, its graph, names of sizes that the module fixes, what it computes again (Checkpoints.path()).
+_Traced = tuple["torch.export.ExportedProgram", "ir.Model", "set[str]", "str | None"]
+
+
+def _traced(module: torch.nn.Module, args: Any, kwargs: Any, named: Any, sizes: Sequence[Dims]) -> _Traced:
+    import torch
+
+    checkpoints = Checkpoints(module)
+    with _masks_as_eager(), checkpoints.listening():
+        program = _exported(module, args, kwargs, named)
+    fixed = _fixed_sizes(program, sizes)
+    if fixed:
+        named = _without(named, fixed)
+    mark(program)
+    try:
+        model = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False, dynamic_shapes=named).model
+    except Exception as fault:
+        raise _not_exported("torch.onnx.export", fault) from fault
+    return program, model, fixed, checkpoints.path()
+
+
+def _traced_on_a_card(module: torch.nn.Module, mode: FakeTensorMode | None, args: Any, kwargs: Any, named: Any, sizes: Sequence[Dims]) -> _Traced | None:
+    """There the program says what it computes on the card though no data goes into it. None where it does not run there without numbers."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with contextlib.suppress(Exception), on_a_card(module, mode or FakeTensorMode(allow_non_fake_inputs=True)) as there:
+        return _traced(module, *there((args, kwargs)), named, sizes)
+    return None
 
 
 def _exported(module: torch.nn.Module, args: Any, kwargs: Any, named: Any) -> torch.export.ExportedProgram:
@@ -219,6 +244,8 @@ def _leaves_of_caches(spec: Any, first: int) -> Iterator[int]:
 
 
 _TRACE = "pkg.torch.onnx.stack_trace"
+# What the exporter puts before operators that mix types, which PyTorch's kernels do by themselves (torch/onnx/_internal/fx/passes/type_promotion.py).
+_INSERTED = re.compile(r"target=torch\.ops\.(prims\.convert_element_type|aten\.scalar_tensor)\.")
 
 
 def _clean(graph: ir.Graph) -> None:
@@ -228,10 +255,10 @@ def _clean(graph: ir.Graph) -> None:
         trace, marks = split(properties.pop(_TRACE, ""))
         if trace:
             properties[_TRACE] = re.sub(r'File "[^"]*/', 'File "', trace)
+        inserted = _INSERTED.search(properties.pop("pkg.torch.onnx.fx_node", ""))
         # The last of the nodes that a call became has its name, those before it are numbered values.
         numbered = str(node.outputs[0].name).startswith("val_")
-        properties.update({f"plimsoll.{mark}": "1" for mark in marks if mark != "in_place" or not numbered})
-        properties.pop("pkg.torch.onnx.fx_node", None)
+        properties.update({f"plimsoll.{mark}": "1" for mark in marks if mark == "no_grad" or not (numbered or inserted)})
 
 
 def _write_state(graph: ir.Graph, module: torch.nn.Module) -> None:

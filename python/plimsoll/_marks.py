@@ -13,9 +13,12 @@ _MARK = "\nplimsoll: "
 
 
 def mark(program: torch.export.ExportedProgram) -> None:
-    """What runs without gradients and in place."""
+    """What runs without gradients, in place, and on the card though it is made of no data."""
     _inline_regions(program)
+    _write_views(program)
+    _write_numbers(program)
     _mark_in_place(program)
+    _mark_on_device(program)
 
 
 def split(trace: str) -> tuple[str, list[str]]:
@@ -151,3 +154,78 @@ def _mark_in_place(program: torch.export.ExportedProgram) -> None:
         floats = isinstance(value, torch.Tensor) and value.is_floating_point()
         if floats and node.target._schema.name.endswith("_") and node.args[0].op != "placeholder":
             _add(node, "in_place")
+
+
+def _write_views(program: torch.export.ExportedProgram) -> None:
+    """x[:, :8] of eight columns is a view of x as others are where something is written into it, and no exporter keeps an alias."""
+    import torch
+
+    aten = torch.ops.aten
+    for node in program.graph.nodes:
+        if node.target is aten.alias.default and any(_name_of(user).endswith("_") and user.args[0] is node for user in node.users):
+            sizes = node.meta["val"].shape
+            axis = next((axis for axis, size in enumerate(sizes) if isinstance(size, int)), None)
+            if axis is not None:
+                node.target, node.args = aten.slice.Tensor, (node.args[0], axis, 0, sizes[axis])
+    program.graph_module.recompile()
+
+
+def _write_numbers(program: torch.export.ExportedProgram) -> None:
+    """where() writes each number that it is given into a tensor of its own, and attention does so with a mask of true and false
+    (where() of aten/src/ATen/native/TensorCompare.cpp, convert_boolean_attn_mask() of native/transformers/attention.cpp, PyTorch 2.6)."""
+    import torch
+
+    aten, graph = torch.ops.aten, program.graph
+
+    def insert(target: Any, args: tuple[Any, ...], like: torch.fx.Node, **kwargs: Any) -> torch.fx.Node:
+        made = graph.call_function(target, args, kwargs)
+        made.meta = dict(like.meta)
+        with like.meta["val"].fake_mode:
+            made.meta["val"] = target(*(arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in args), **kwargs)
+        return made
+
+    def number(value: Any, like: torch.fx.Node) -> torch.fx.Node:
+        return insert(aten.full.default, ([], value), like, dtype=like.meta["val"].dtype, device=like.meta["val"].device)
+
+    for node in list(graph.nodes):
+        with graph.inserting_before(node):
+            if node.target in (aten.where.Scalar, aten.where.ScalarSelf, aten.where.ScalarOther):
+                condition, *sides = node.args
+                node.target, node.args = aten.where.self, (condition, *(one if isinstance(one, torch.fx.Node) else number(one, node) for one in sides))
+            elif node.target is aten.scaled_dot_product_attention.default:
+                mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
+                if mask is not None and mask.meta["val"].dtype is torch.bool:
+                    added = insert(aten.where.self, (mask, number(0.0, node), number(float("-inf"), node)), node)
+                    node.replace_input_with(mask, added)
+    program.graph_module.recompile()
+
+
+def _mark_on_device(program: torch.export.ExportedProgram) -> None:
+    """Positions, masks and tables that forward() makes anew on the card: of no input, no weight and no buffer."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    constants = program.graph_signature.inputs_to_lifted_tensor_constants
+    data: set[torch.fx.Node] = set()
+    for node in program.graph.nodes:
+        tensors = [leaf for leaf in tree_leaves(node.meta.get("val")) if isinstance(leaf, torch.Tensor)]
+        fixed = node.name in constants if node.op == "placeholder" else _shaped_like(node) or data.isdisjoint(node.all_input_nodes)
+        if tensors and not fixed:
+            data.add(node)
+        elif any(tensor.device.type == "cuda" for tensor in tensors) and _is_computed(node):
+            _add(node, "on_device")
+
+
+def _name_of(node: torch.fx.Node) -> str:
+    return str(node.target._schema.name) if hasattr(node.target, "_schema") else ""
+
+
+def _shaped_like(node: torch.fx.Node) -> bool:
+    """Does it read no more than the size and type of its input: zeros_like(x), x.new_ones()?"""
+    name = _name_of(node)
+    return name.startswith("aten::new_") or (name.endswith("_like") and "rand" not in name)
+
+
+def _is_computed(node: torch.fx.Node) -> bool:
+    """Not of nothing, nor what x[2:] = 1 writes, which the file has as an assignment."""
+    return node.op == "call_function" and "empty" not in _name_of(node) and _name_of(node) != "aten::fill_"

@@ -187,6 +187,32 @@ TEST_CASE("expand: zeros are filled where their line is") {
         }) == 1);
 }
 
+// A mask by positions: arange, arange, le, and zeros of which a cast is taken, then what is added.
+TEST_CASE(
+    "expand: what the device computes though no data goes into it is there from its own line") {
+  const auto of = [](const std::string& notes) {
+    const Expanded e = expanded(
+        "opset 17\ninput x: f32[64,32]\nparam w: f32[32,32]\nconst zero: i64[] = [0]\n"
+        "const all: i64[] = [64]\nconst one: i64[] = [1]\nconst axis: i64[1] = [1]\n"
+        "const yes: f32[] = [0.0]\nconst no: f32[] = [-1.0]\nconst to: i64[1] = [64]\n"
+        "m = MatMul(x, w)\np = Range(zero, all, one)" +
+            notes + "\ns = Add(p, one)" + notes + "\nu = Unsqueeze(s, axis)" + notes +
+            "\nf = Expand(yes, to)" + notes + "\nl = LessOrEqual(p, u)" + notes +
+            "\nh = Where(l, f, no)" + notes + "\nc = MatMul(h, m)\ny = Mul(c, m)\noutput y\n",
+        {});
+    const auto count = [&](KernelClass one) {
+      return launches(e.expansion.step, one, Phase::kForward);
+    };
+    return std::pair(count(KernelClass::kCopy), count(KernelClass::kPointwise));
+  };
+  const auto [fills, sums] = of("");
+  CHECK(fills == 1);  // h, where data meets it
+  CHECK(sums == 1);   // y
+  const auto [made, computed] = of(" on_device");
+  CHECK(made == 2);      // p, f
+  CHECK(computed == 4);  // s, l, h, y
+}
+
 // As PyTorch's exporter writes torch.gather(m, 2, i.expand(...)): with a cast of its positions.
 TEST_CASE("expand: an array that is expanded, and cast to what it is, takes no more than before") {
   const auto kept = [](const std::string& positions) {
