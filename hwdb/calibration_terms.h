@@ -180,7 +180,7 @@ inline constexpr std::array<CoefficientRow, static_cast<int>(kRecurrentTermCount
     kRecurrentTerms = {{
         {"step_us", 7, 0, 80},
         {"call_us", 30, 0, 300},
-        {"thin", .3, -1, 1.5},
+        {"thin", .3, -.69, 1.5},
         {"backward_step", 0, -.5, .7},
         {"weight_gradient", .9, .2, 1},
         {"gates", .6, .05, 1},

@@ -52,18 +52,20 @@ TEST_CASE("a fit that is a tenth too long throughout has that error, no spread, 
   CHECK(report.fit.range90 == doctest::Approx(std::log(1.1)).epsilon(.01));
 }
 
-TEST_CASE("nine of ten left-out kernels lie in the range, whatever the tenth does") {
+// As many as hold nine of ten of kernels to come (split conformal prediction): an H100's range by
+// just nine of ten held 58 % of its kernels that no fit had seen (tests/calibrate/cards_test.cc).
+TEST_CASE("more than nine of ten left-out kernels lie in the range, whatever the others do") {
   const Products products(100);
   const Formula formula = formula_of(products);
   std::vector<LeftOut> left_out;
   for (size_t i = 0; i < formula.size(); ++i) {
     const double measured = formula.kernel(i).seconds;
-    const double off = i % 10 == 0 ? 3 : 1 + .001 * static_cast<double>(i);
+    const double off = i > 0 && i % 10 == 0 ? 3 : 1 + .001 * static_cast<double>(i);
     left_out.push_back({.index = i, .predicted = off * measured});
   }
   FitReport report;
   score(report, formula, left_out);
-  CHECK(report.coverage >= .9);
+  CHECK(report.coverage > .9);
   CHECK(report.coverage <= .92);
   CHECK(report.fit.range90 < std::log(1.11));
 }
