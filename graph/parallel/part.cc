@@ -65,13 +65,13 @@ std::optional<Part> part_after(const Graph& graph, const Node& node, TensorId in
     return has(node, OpRow::kInOrder) ? part_in_order(from, to, part, ranks)
                                       : transposed(node, part);
   }
-  const size_t behind = from.size() - part.dimension - 1;
-  if (has(node, OpRow::kNorm) && behind == 0) return std::nullopt;
-  if (has(node, OpRow::kDense) && behind <= 1) return std::nullopt;
+  const size_t following = from.size() - part.dimension - 1;
+  if (has(node, OpRow::kNorm) && following == 0) return std::nullopt;
+  if (has(node, OpRow::kDense) && following <= 1) return std::nullopt;
   if (!is_of_heads(node, from, part.dimension) || from.size() > to.size()) return std::nullopt;
   if (has(node, OpRow::kConvolutional) && !is_by_channels(graph, node, part.dimension))
     return std::nullopt;
-  return Part{to.size() - 1 - behind, part.pieces};
+  return Part{to.size() - 1 - following, part.pieces};
 }
 
 }  // namespace plimsoll::parallel
