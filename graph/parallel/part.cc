@@ -57,6 +57,16 @@ std::optional<Part> part_in_order(const Shape& from, const Shape& to, const Part
   return std::nullopt;
 }
 
+std::optional<Part> part_before(const Graph& graph, const Node& view, const Part& part,
+                                int64_t ranks) {
+  const Shape& shown = *graph.tensors[view.outputs[0]].shape;
+  if (has(view, OpRow::kInOrder))
+    return part_in_order(shown, *graph.tensors[view.inputs[0]].shape, part, ranks);
+  const auto* perm = view.attributes.get<std::vector<int64_t>>("perm");
+  if (!perm || perm->size() <= part.dimension) return std::nullopt;
+  return Part{static_cast<size_t>((*perm)[part.dimension]), part.pieces};
+}
+
 std::optional<Part> part_after(const Graph& graph, const Node& node, TensorId in, const Part& part,
                                int64_t ranks) {
   const Shape& from = *graph.tensors[in].shape;

@@ -25,6 +25,10 @@ bool divides(const Shape& sizes, const Part& part, int64_t ranks);
 std::optional<Part> part_in_order(const Shape& from, const Shape& to, const Part& part,
                                   int64_t ranks);
 
+// ... and the part of what a view shows, of which it shows `part`.
+std::optional<Part> part_before(const Graph& graph, const Node& view, const Part& part,
+                                int64_t ranks);
+
 // The part of the node's first output where `in` is what it reads in parts; nothing where it needs
 // all of it. Not of dense layers with a matrix of their own.
 std::optional<Part> part_after(const Graph& graph, const Node& node, TensorId in, const Part& part,
