@@ -38,7 +38,8 @@ MLPS = ("gate_proj", "up_proj", "down_proj")
 
 def family(name):
     class_name, values, _ = FAMILIES[name]
-    values = {"head_dim": values["hidden_size"] // values["num_attention_heads"], **values, "hidden_act": "silu", "tie_word_embeddings": False}
+    head = {} if "kv_lora_rank" in values else {"head_dim": values["hidden_size"] // values["num_attention_heads"]}
+    values = head | values | {"hidden_act": "silu", "tie_word_embeddings": False}
     kind = getattr(transformers, class_name)
 
     def build(batch):
