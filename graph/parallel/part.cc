@@ -57,6 +57,16 @@ std::optional<Part> part_in_order(const Shape& from, const Shape& to, const Part
   return std::nullopt;
 }
 
+std::optional<Part> part_before(const Graph& graph, const Node& view, const Part& part,
+                                int64_t ranks) {
+  const Shape& shown = *graph.tensors[view.outputs[0]].shape;
+  if (has(view, OpRow::kInOrder))
+    return part_in_order(shown, *graph.tensors[view.inputs[0]].shape, part, ranks);
+  const auto* perm = view.attributes.get<std::vector<int64_t>>("perm");
+  if (!perm || perm->size() <= part.dimension) return std::nullopt;
+  return Part{static_cast<size_t>((*perm)[part.dimension]), part.pieces};
+}
+
 std::optional<Part> part_after(const Graph& graph, const Node& node, TensorId in, const Part& part,
                                int64_t ranks) {
   const Shape& from = *graph.tensors[in].shape;
@@ -65,13 +75,13 @@ std::optional<Part> part_after(const Graph& graph, const Node& node, TensorId in
     return has(node, OpRow::kInOrder) ? part_in_order(from, to, part, ranks)
                                       : transposed(node, part);
   }
-  const size_t behind = from.size() - part.dimension - 1;
-  if (has(node, OpRow::kNorm) && behind == 0) return std::nullopt;
-  if (has(node, OpRow::kDense) && behind <= 1) return std::nullopt;
+  const size_t following = from.size() - part.dimension - 1;
+  if (has(node, OpRow::kNorm) && following == 0) return std::nullopt;
+  if (has(node, OpRow::kDense) && following <= 1) return std::nullopt;
   if (!is_of_heads(node, from, part.dimension) || from.size() > to.size()) return std::nullopt;
   if (has(node, OpRow::kConvolutional) && !is_by_channels(graph, node, part.dimension))
     return std::nullopt;
-  return Part{to.size() - 1 - behind, part.pieces};
+  return Part{to.size() - 1 - following, part.pieces};
 }
 
 }  // namespace plimsoll::parallel

@@ -19,11 +19,15 @@ struct Part {
 bool divides(const Shape& sizes, const Part& part, int64_t ranks);
 
 // The part of a value of sizes `to` that shows all elements of one of sizes `from` in their order.
-// Where the ranks do not divide the extent that the part would be of, it is of the one behind it:
+// Where the ranks do not divide the extent that the part would be of, it is of the next one:
 // query, key and value of a layer that makes them joined, [3 * heads * size] shown as
 // [3, heads, size]. Nothing where it is of no one dimension.
 std::optional<Part> part_in_order(const Shape& from, const Shape& to, const Part& part,
                                   int64_t ranks);
+
+// ... and the part of what a view shows, of which it shows `part`.
+std::optional<Part> part_before(const Graph& graph, const Node& view, const Part& part,
+                                int64_t ranks);
 
 // The part of the node's first output where `in` is what it reads in parts; nothing where it needs
 // all of it. Not of dense layers with a matrix of their own.

@@ -11,6 +11,7 @@
 #include "graph/ops/op_row.h"
 #include "graph/parallel/expert_layer.h"
 #include "graph/parallel/part.h"
+#include "graph/parallel/sequence_split.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll::parallel {
@@ -41,7 +42,7 @@ class Splitter {
     split_ = std::move(all_);
     if (split_.blocks > 0) split_words();
     for (const NodeId id : split_.begins) split_.copied[graph_.nodes[id].inputs[0]] = id;
-    if (sequence) split_sequence();
+    if (sequence) split_sequence(graph_, received_, split_);
     return std::move(split_);
   }
 
@@ -233,9 +234,10 @@ class Splitter {
     return true;
   }
 
-  // Of what all ranks have alike, a rank makes its part: of a weight, of what is made of one by
-  // itself, of what is repeated along the dimension.
+  // Of what all ranks have alike, a rank makes its part: of a weight, of what a dense layer makes,
+  // of what is repeated along the dimension, and of what is made of such by itself.
   bool part_operand(TensorId id, size_t dimension) {
+    if (is_split(id)) return split_.values.at(id) == dimension;
     if (graph_.tensors[id].kind == TensorKind::kParameter) {
       split_.weights[id] = {Axis::kTensor, dimension};
       return true;
@@ -243,21 +245,35 @@ class Splitter {
     const NodeId maker = graph_.tensors[id].producer;
     if (maker == kNoNode || readers_[id].size() != 1) return false;
     const Node& node = graph_.nodes[maker];
-    const TensorId from = node.inputs.empty() ? kNoTensor : node.inputs[0];
-    if (!has_shape(from) || is_split(from)) return false;
-    if (has(node, OpRow::kRepeats)) {
-      if (shape(from).size() != shape(id).size() || !(shape(from)[dimension] == Dim(1)))
-        return false;
-      split_.begins.insert(maker);
-    } else if (has(node, OpRow::kView | OpRow::kInOrder)) {
-      const auto before = part_in_order(shape(id), shape(from), {.dimension = dimension}, ranks_);
-      if (!before || !part_operand(from, before->dimension)) return false;
-    } else if (node.inputs.size() != 1 || shape(from) != shape(id) ||
-               !part_operand(from, dimension)) {
-      return false;
+    if (matrix_of(maker)) {
+      if (dimension + 1 != shape(id).size() || !begins_part(maker)) return false;
+      begin(maker);
+      return true;
     }
-    split_.values[id] = dimension;
-    return true;
+    if (node.inputs.empty() || !has_shape(node.inputs[0]) || !part_inputs(maker, id, dimension))
+      return false;
+    return put(node, {.dimension = dimension});
+  }
+
+  // Of what the node reads, so that it makes a part of `id`.
+  bool part_inputs(NodeId maker, TensorId id, size_t dimension) {
+    const Node& node = graph_.nodes[maker];
+    const TensorId from = node.inputs[0];
+    if (has(node, OpRow::kRepeats)) {
+      const bool once = shape(from).size() == shape(id).size() && shape(from)[dimension] == Dim(1);
+      if (once) split_.begins.insert(maker);
+      return once;
+    }
+    if (has(node, OpRow::kView)) {
+      const auto before = part_before(graph_, node, {.dimension = dimension}, ranks_);
+      return before && before->pieces == Dim(1) && part_operand(from, before->dimension);
+    }
+    if (has(node, OpRow::kConcatenates))
+      return std::ranges::all_of(node.inputs,
+                                 [&](TensorId in) { return part_operand(in, dimension); });
+    const bool by_itself = node.inputs.size() == 1 && shape(from) == shape(id);
+    const bool cuts = node.outputs.size() > 1 && shape(from)[dimension] == shape(id)[dimension];
+    return (by_itself || cuts) && part_operand(from, dimension);
   }
 
   Part part_of(TensorId id) const {
@@ -341,28 +357,6 @@ class Splitter {
 
   bool is_input(TensorId id) const {
     return id != kNoTensor && graph_.tensors[id].kind == TensorKind::kInput;
-  }
-
-  // From the sums on, and from what the stage before sends, up to the layers that read what all
-  // ranks have.
-  void split_sequence() {
-    std::map<TensorId, size_t> parts;
-    for (const TensorId id : received_) {
-      if (has_shape(id) && shape(id).size() >= 2) parts[id] = shape(id).size() - 2;
-    }
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      const Node& node = graph_.nodes[id];
-      if (split_.begins.contains(id)) continue;
-      const bool sum = split_.ends.contains(id);
-      const bool follows = std::ranges::any_of(
-          node.inputs, [&](TensorId in) { return in != kNoTensor && parts.contains(in); });
-      if (!sum && !follows) continue;
-      for (const TensorId out : node.outputs) {
-        if (has_shape(out) && shape(out).size() >= 2 && !is_split(out))
-          parts[out] = shape(out).size() - 2;
-      }
-    }
-    split_.values.merge(parts);
   }
 
   const Graph& graph_;

@@ -126,7 +126,8 @@ const std::vector<Row> kRows = {
     {"C11", {"estimate", kNet, "--gpu", "a100:9g.90gb"}, 2, "E148", "it has 1g.5gb"},
     {"C11", {"estimate", kNet, "--gpu", "l4:1g.5gb"}, 2, "E148", "cannot be partitioned"},
     {"tp", split_llama({}), 2, "E120", "nearest that works: --tp 8"},  // heads of keys and values
-    {"tp", split_llama({"--finetune", "qlora"}), 2, "E120", "quantized weights are not split"},
+    {"tp", split_llama({"--finetune", "qlora"}), 2, "E120",
+     "no library that trains splits quantized weights"},
     {"files", {"gpus", "--file"}, 2, "E108", "plimsoll gpus tesla-t4 --file"},
     {"files", {"estimate", kNet, "--gpu", "no/such.json"}, 4, "E601", "no such file"},
     {"files", {"estimate", kNet, "--gpu", kPlan}, 3, "E301", "sweep.yaml"},

@@ -30,14 +30,16 @@ from transformers.initialization import no_init_weights  # noqa: E402
 # What a config counts that ranks divide.
 SHARED = ("num_attention_heads", "num_key_value_heads", "intermediate_size", "intermediate_size_mlp", "moe_intermediate_size",
           "shared_expert_intermediate_size", "linear_num_key_heads", "linear_num_value_heads")
-NAMES = ("llama", "mixtral", "qwen2_moe", "qwen3_moe", "glm4_moe", "llama4_text", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next")
+NAMES = ("llama", "mixtral", "qwen2_moe", "qwen3_moe", "glm4_moe", "llama4_text", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next",
+         "deepseek_v3")
 MIXERS = ("self_attn", "linear_attn")
 MLPS = ("gate_proj", "up_proj", "down_proj")
 
 
 def family(name):
     class_name, values, _ = FAMILIES[name]
-    values = {"head_dim": values["hidden_size"] // values["num_attention_heads"], **values, "hidden_act": "silu", "tie_word_embeddings": False}
+    head = {} if "kv_lora_rank" in values else {"head_dim": values["hidden_size"] // values["num_attention_heads"]}
+    values = head | values | {"hidden_act": "silu", "tie_word_embeddings": False}
     kind = getattr(transformers, class_name)
 
     def build(batch):
@@ -81,7 +83,11 @@ class FamilyTensorParallel(sharded_models.TensorParallel):
         for block in model.model.layers:
             for name, module in block.named_modules():
                 last = name.rpartition(".")[2]
-                if last in MIXERS or last == "experts" or all(hasattr(module, part) for part in MLPS) and isinstance(module.gate_proj, nn.Linear):
+                if hasattr(module, "kv_b_proj"):
+                    self.share(module, group, reads=False)   # its first projections each rank has whole
+                elif last in ("q_b_proj", "kv_b_proj"):
+                    self.share(module, group, sums=False)
+                elif last in MIXERS or last == "experts" or all(hasattr(module, part) for part in MLPS) and isinstance(module.gate_proj, nn.Linear):
                     self.share(module, group)
         parallelize_module(model, mesh, {"model.embed_tokens": RowwiseParallel(input_layouts=Replicate()),
                                          "lm_head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
@@ -90,14 +96,16 @@ class FamilyTensorParallel(sharded_models.TensorParallel):
         return model
 
     @staticmethod
-    def share(module, group):
+    def share(module, group, reads=True, sums=True):
         """What it reads all ranks have, and what it makes they sum."""
         forward = module.forward
 
         def of_part(*args, **kwargs):
-            copied = lambda x: _AllReduceBackward.apply(x, group) if torch.is_tensor(x) and x.requires_grad else x  # noqa: E731
+            copied = lambda x: _AllReduceBackward.apply(x, group) if reads and torch.is_tensor(x) and x.requires_grad else x  # noqa: E731
             kwargs = kwargs | {k: copied(v) for k, v in kwargs.items() if k == "hidden_states"}
             made = forward(*map(copied, args), **kwargs)
+            if not sums:
+                return made
             if isinstance(made, tuple):
                 return Summed.apply(made[0], group), *made[1:]
             return Summed.apply(made, group)

@@ -13,8 +13,8 @@ using parallel::part_in_order;
 
 const Dim kSamples = Dim::symbol("batch"), kRows = Dim::symbol("sequence");
 
-// The first node's part behind an input of which ranks have dimension `at`; nothing: it needs all.
-std::optional<Part> behind(std::string_view text, size_t at, int64_t ranks = 2) {
+// The first node's part after an input of which ranks have dimension `at`; nothing: it needs all.
+std::optional<Part> after(std::string_view text, size_t at, int64_t ranks = 2) {
   auto graph = parse_text(text);
   REQUIRE_MESSAGE(graph, graph.error().front().message);
   Decider decider({});
@@ -57,19 +57,19 @@ TEST_CASE("part: attention, gated delta rules and convolutions are of heads and 
   constexpr std::string_view kAttention =
       "opset 17\ninput q: f32[2,4,6,8]\ninput k: f32[2,4,6,8]\ninput v: f32[2,4,6,8]\n"
       "y = plimsoll:Attention(q, k, v)\noutput y\n";
-  CHECK(behind(kAttention, 1)->dimension == 1);
-  CHECK(!behind(kAttention, 3));
+  CHECK(after(kAttention, 1)->dimension == 1);
+  CHECK(!after(kAttention, 3));
   constexpr std::string_view kDelta =
       "opset 17\ninput q: f32[2,64,2,8]\ninput k: f32[2,64,2,8]\ninput v: f32[2,64,4,8]\n"
       "input g: f32[2,64,4]\ninput b: f32[2,64,4]\n"
       "y = plimsoll:GatedDeltaRule(q, k, v, g, b)\noutput y\n";
-  CHECK(behind(kDelta, 2)->dimension == 2);
-  CHECK(!behind(kDelta, 3));
+  CHECK(after(kDelta, 2)->dimension == 2);
+  CHECK(!after(kDelta, 3));
   constexpr std::string_view kByChannels =
       "opset 17\ninput x: f32[2,8,6]\nparam w: f32[8,1,3]\ny = Conv(x, w) {group=8}\noutput y\n";
-  CHECK(behind(kByChannels, 1)->dimension == 1);
+  CHECK(after(kByChannels, 1)->dimension == 1);
   CHECK(
-      !behind("opset 17\ninput x: f32[2,8,6]\nparam w: f32[8,8,3]\ny = Conv(x, w)\noutput y\n", 1));
+      !after("opset 17\ninput x: f32[2,8,6]\nparam w: f32[8,8,3]\ny = Conv(x, w)\noutput y\n", 1));
 }
 
 }  // namespace plimsoll

@@ -70,6 +70,40 @@ TEST_CASE("tensor split: outputs of the first layers, inputs of the last, words"
   CHECK((*parts.tensors[named_tensor(graph, "y")].shape)[2] == Dim(20));
 }
 
+// Keys and values of latent attention: a second layer makes them, and one key part is of all heads.
+constexpr std::string_view kLatent =
+    "opset 17\ninput x: f32[2,6,32]\nparam qa: f32[32,16]\nparam qb: f32[16,48]\n"
+    "param ka: f32[32,20]\nparam kb: f32[16,64]\nparam o: f32[32,32]\n"
+    "param g: f32[16]\n"
+    "const q_heads: i64[4] = [0, 0, 4, 12]\nconst k_heads: i64[4] = [0, 0, 4, 16]\n"
+    "const cut: i64[2] = [16, 4]\nconst halves: i64[2] = [8, 8]\nconst one: i64[4] = [2, 1, 6, 4]\n"
+    "const all: i64[4] = [2, 4, 6, 4]\nconst joined: i64[3] = [0, 0, 32]\n"
+    "q0 = MatMul(x, qa) module=\"h.0.qa\"\nq1 = LayerNormalization(q0, g) module=\"h.0\"\n"
+    "q2 = MatMul(q1, qb) module=\"h.0.qb\"\nq3 = Reshape(q2, q_heads) module=\"h.0\"\n"
+    "q = Transpose(q3) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+    "k0 = MatMul(x, ka) module=\"h.0.ka\"\nc, r = Split(k0, cut) {axis=-1} module=\"h.0\"\n"
+    "c1 = LayerNormalization(c, g) module=\"h.0\"\nk2 = MatMul(c1, kb) module=\"h.0.kb\"\n"
+    "k3 = Reshape(k2, k_heads) module=\"h.0\"\n"
+    "k4 = Transpose(k3) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+    "kn, v = Split(k4, halves) {axis=-1} module=\"h.0\"\nr1 = Reshape(r, one) module=\"h.0\"\n"
+    "r2 = Expand(r1, all) module=\"h.0\"\nk = Concat(kn, r2) {axis=-1} module=\"h.0\"\n"
+    "a = plimsoll:Attention(q, k, v) module=\"h.0\"\n"
+    "a1 = Transpose(a) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+    "a2 = Reshape(a1, joined) module=\"h.0\"\ny = MatMul(a2, o) module=\"h.0.o\"\noutput y\n";
+
+TEST_CASE("tensor split: what reads a part wants parts of the layers before it") {
+  const Graph graph = small_decoder(kLatent);
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK(split.whole_attention == 0);
+  for (const char* name : {"qb", "kb"})
+    CHECK(split.weights.at(named_tensor(graph, name)) == Placement{Axis::kTensor, 1});
+  CHECK(split.weights.at(named_tensor(graph, "o")) == Placement{Axis::kTensor, 0});
+  for (const char* name : {"qa", "ka"}) CHECK(!split.weights.contains(named_tensor(graph, name)));
+  for (const char* name : {"q", "k", "v", "r2"})
+    CHECK(split.values.at(named_tensor(graph, name)) == 1);
+  CHECK(split.copied.contains(named_tensor(graph, "r1")));  // one for all heads
+}
+
 // Its layers "up" and "down", adapted: rank two.
 constexpr std::string_view kAdapted =
     "opset 17\ninput x: f32[6,32]\nparam up: f32[64,32]\nparam down: f32[32,64]\n"
@@ -123,14 +157,6 @@ TEST_CASE("tensor split: a head that reads the table of tokens has its part of t
   const Graph parts = parallel::with_parts(graph, split, 2);
   CHECK((*parts.tensors[named_tensor(graph, "t")].shape)[1] == Dim(20));
   CHECK((*parts.tensors[named_tensor(graph, "y")].shape)[2] == Dim(20));
-}
-
-TEST_CASE("tensor split: along the sequence between sums and the layers behind them") {
-  const Graph graph = small_decoder();
-  const auto split = parallel::split_tensors(graph, 2, true);
-  for (const char* name : {"x", "a", "r", "d", "r2"})
-    CHECK(split.values.at(named_tensor(graph, name)) == 1);
-  CHECK(split.values.at(named_tensor(graph, "u")) == 2);
 }
 
 }  // namespace plimsoll
