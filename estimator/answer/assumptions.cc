@@ -48,7 +48,9 @@ std::string_view optimizer_of(const AssumedHere& here) {
 }
 
 std::string optimizer_text(const AssumedHere& here) {
-  return fmt::format("the {} optimizer", optimizer_of(here));
+  const std::string_view name = optimizer_of(here);
+  return fmt::format("the {} optimizer{}", name,
+                     name.ends_with("-loop") ? ", weight by weight" : "");
 }
 
 // What a trainer does that others do not.

@@ -52,11 +52,11 @@ TimeEstimate mean_time(const Mean& mean, const TimeEstimate& nearest) {
   t.lanes.reset();  // of one step, not of a mean
   for (const auto figure :
        {&TimeEstimate::step_ns, &TimeEstimate::forward_ns, &TimeEstimate::backward_ns,
-        &TimeEstimate::update_ns, &TimeEstimate::communication_ns, &TimeEstimate::offload_ns,
-        &TimeEstimate::input_copy_ns, &TimeEstimate::gpu_ns, &TimeEstimate::host_ns,
-        &TimeEstimate::framework_ns, &TimeEstimate::loader_ns, &TimeEstimate::loading_ns,
-        &TimeEstimate::pcie_bytes, &TimeEstimate::launches, &TimeEstimate::dispatches,
-        &TimeEstimate::forward_dispatches}) {
+        &TimeEstimate::update_ns, &TimeEstimate::communication_ns, &TimeEstimate::host_wait_ns,
+        &TimeEstimate::offload_ns, &TimeEstimate::input_copy_ns, &TimeEstimate::gpu_ns,
+        &TimeEstimate::host_ns, &TimeEstimate::framework_ns, &TimeEstimate::loader_ns,
+        &TimeEstimate::loading_ns, &TimeEstimate::pcie_bytes, &TimeEstimate::launches,
+        &TimeEstimate::dispatches, &TimeEstimate::forward_dispatches}) {
     t.*figure = mean.whole(figure);
   }
   const auto rounded = [&](auto figure) {

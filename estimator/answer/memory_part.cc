@@ -41,8 +41,7 @@ std::vector<MemoryPart> memory_parts(const Estimate& e) {
   const int64_t timed = std::max<int64_t>(0, m.timed_workspace_bytes - m.workspace_bytes);
   if (m.peak_by_role[static_cast<size_t>(Role::kWorkspace)] == 0)
     add_scratch("workspace", "library workspace", workspace);
-  add_scratch("autotuning", "scratch of benchmarked algorithms",
-              std::min(scratch - workspace, timed));
+  add_scratch("autotuning", "left from timing algorithms", std::min(scratch - workspace, timed));
   const int64_t slack = e.memory.device_bytes - e.memory.context_bytes - sum;
   if (slack != 0) parts.push_back({"slack", "allocator slack", slack});
   std::stable_sort(parts.begin(), parts.end(),

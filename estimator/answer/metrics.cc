@@ -52,10 +52,10 @@ std::vector<Metric> rates_of(const Estimate& e) {
            "Winograd's and Fourier's are counted as they are done",
            t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, no_step},
           cpu_utilisation(t, e.on_host),
-          {"pcie_to_device_bytes", "PCIe to the GPU", "B",
+          {"pcie_to_device_bytes", "PCIe to the GPU, a step", "B",
            "bytes a step over the slot of one GPU: its batch, and of gradients exchanged over PCIe",
            in, no_step},
-          {"pcie_from_device_bytes", "PCIe from the GPU", "B",
+          {"pcie_from_device_bytes", "PCIe from the GPU, a step", "B",
            "bytes a step over the slot of one GPU: the loss, and of gradients exchanged over PCIe",
            out, no_reading},
           {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s", "those bytes over the step",
@@ -86,7 +86,7 @@ std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {
        at_peak(Role::kFeatureMap), most(Role::kFeatureMap)},
       {"workspace", "workspace", "workspace of the library's kernels", at_peak(Role::kWorkspace),
        most(Role::kWorkspace)},
-      {"dynamic", "dynamic", "batches, optimizer state, temporaries of other passes",
+      {"dynamic", "batch, states, other", "batches, optimizer state, temporaries of other passes",
        lasting(at_peak) + (in_backward ? 0 : temporary), lasting(most) + elsewhere}};
   int64_t sum = 0;
   for (const MemoryCategory& c : all) sum += c.maximum_bytes;

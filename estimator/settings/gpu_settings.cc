@@ -73,7 +73,7 @@ constexpr SettingRow kGpuRows[] = {
      .acts = {of_this_card, "the file is of another GPU"}},
     {.name = "hwdb",
      .group = kGpuGroup,
-     .help = "folder whose files replace the built-in data",
+     .help = "folder of GPUs, links and hosts; its files replace the built-in ones",
      .value = text_value<&Request::hwdb_directory>("FOLDER", Type::kPath),
      .record = {.of_run = false},
      .axis = SweepAxis::kNone},

@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kNothingUpdated = "nothing is updated in this mode";
+constexpr std::string_view kNothingUpdated = "no weights are updated in this --mode";
 constexpr std::string_view kNoGradients = "inference has no gradients";
 constexpr std::string_view kTrainsNothing = "inference trains nothing";
 
@@ -182,7 +182,8 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "recompute: none, blocks, blocks/2, operators, mirror (MXNet) or paths of modules",
+     .help = "recompute: none, blocks, blocks/2 (every second), operators, mirror (MXNet) or paths "
+             "of modules",
      .default_text = "none",
      .value = checkpoint(),
      .record = {.name = "checkpoint", .word = written_checkpoint},

@@ -60,7 +60,9 @@ struct TimeEstimate {
   int64_t step_ns = 0, forward_ns = 0, backward_ns = 0, update_ns = 0;
   int64_t communication_ns = 0, input_copy_ns = 0;
   int64_t bubble_ns = 0;  // of a pipeline's stages
-  int64_t offload_ns = 0;
+  // The GPU waits: for launches, the framework's work for each step, the loader, and offloading,
+  // which is told by itself too.
+  int64_t host_wait_ns = 0, offload_ns = 0;
   // What the step is made of: device work, dispatch by the host, the framework's own terms, what of
   // loading the next batch it waits for.
   int64_t gpu_ns = 0, host_ns = 0, framework_ns = 0, loader_ns = 0;
@@ -118,12 +120,17 @@ inline void describe(Fields& f, TimeEstimate& t) {
   f("backward_ns", t.backward_ns, {.title = "backward", .part_of = "step_ns"});
   f("update_ns", t.update_ns, {.title = "update", .part_of = "step_ns"});
   f("communication_ns", t.communication_ns, {.title = "communication", .part_of = "step_ns"});
+  f("host_wait_ns", t.host_wait_ns,
+    {.meaning = "the GPU waits for the host: for launches, the framework's work for each step, the "
+                "loader and offload_ns",
+     .title = "waiting for the host",
+     .part_of = "step_ns"});
   f("offload_ns", t.offload_ns,
     {.meaning = "of what is offloaded: the GPU waits for copies to and from the host, and for the "
                 "host's update of weights",
      .absent_where = t.offload_ns == 0,
      .title = "offload",
-     .part_of = "step_ns"});
+     .part_of = "host_wait_ns"});
   f("bubble_ns", t.bubble_ns,
     {.meaning = "of a pipeline: its stages wait for each other", .absent_where = t.bubble_ns == 0});
   f("input_copy_ns", t.input_copy_ns, {.title = "input copy", .part_of = "step_ns"});

@@ -127,6 +127,8 @@ void set_step(TimeEstimate& t, const StepTime& step, const StepTimeInput& input,
   t.communication_ns = to_ns(step.communication);
   t.offload_ns = to_ns(step.offload);
   t.input_copy_ns = to_ns(step.input_copy);
+  t.host_wait_ns = to_ns(
+      std::max(0.0, step.seconds - step.gpu - step.input_copy - step.communication - step.bubble));
   t.gpu_ns = to_ns(step.gpu);
   t.host_ns = to_ns(step.host);
   t.framework_ns = to_ns(step.fixed);

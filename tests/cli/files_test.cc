@@ -354,51 +354,6 @@ TEST_CASE("cli: files of measured runs") {
   }
 }
 
-// Rows G1 to G3.
-TEST_CASE("cli: a trace replaces a file whole, follows no link, and leaves nothing else") {
-  if (skipped()) return;
-  const Scratch scratch;
-  const std::string model = scratch.write("m.onnx", relu("n").bytes());
-  const auto traced = [&](const std::string& path, bool force = false) {
-    std::vector<std::string> arguments = {"estimate", model, "--mode",  "inference",
-                                          "--gpu",    "l4",  "--trace", path};
-    if (force) arguments.emplace_back("--force");
-    return run_plimsoll(arguments);
-  };
-  const auto files = [&] {
-    size_t count = 0;
-    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(scratch.path("")))
-      ++count;
-    return count;
-  };
-  const std::string path = scratch.path("t.json");
-  CHECK(traced(path).status == 0);
-  CHECK(nlohmann::json::accept(detail::text_of(path)));
-  check_message({"G2", "", "", 4, "E610", "--force"}, traced(path));
-  scratch.write("t.json", "old");
-  CHECK(traced(path, true).status == 0);
-  CHECK(nlohmann::json::accept(detail::text_of(path)));
-  const std::string link = scratch.path("link");
-  for (const std::string& target : {scratch.write("victim", "theirs"), scratch.path("missing")}) {
-    std::filesystem::create_symlink(target, link);
-    check_message({"G3", "", "", 4, "E612", "symbolic link"}, traced(link));
-    check_message({"G3", "", "", 4, "E612", "symbolic link"}, traced(link, true));
-    CHECK(std::filesystem::is_symlink(link));
-    std::filesystem::remove(link);
-  }
-  CHECK(detail::text_of(scratch.path("victim")) == "theirs");
-  CHECK_FALSE(std::filesystem::exists(scratch.path("missing")));
-  check_message({"G3", "", "", 4, "E612", "No space left"}, traced("/dev/full", true));
-  check_message({"G1", "", "", 4, "E612", "No such file"}, traced(scratch.path("no/t.json")));
-  // One that fails leaves what was there.
-  scratch.write("t.json", "old");
-  CHECK(run_plimsoll(
-            {"estimate", model, "--gpu", "l4", "--trace", path, "--force", "--dim", "nosuch=1"})
-            .status == 2);
-  CHECK(detail::text_of(path) == "old");
-  CHECK(files() == 3);
-}
-
 // Row F16. Whatever the moment at which memory ends, it is an answer, not a signal.
 TEST_CASE("cli: memory exhausted anywhere is exit status 5") {
   if (skipped()) return;

@@ -1,12 +1,25 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/onnx_writer.h"
 #include "tests/support/run_plimsoll.h"
 
 using namespace plimsoll::test;
+
+namespace {
+
+void check_refused(const std::string& code, const std::string& message, const Ran& ran) {
+  CAPTURE(ran.err.substr(0, 500));
+  CHECK(ran.status == 4);
+  CHECK(ran.err.find(message) != std::string::npos);
+  CHECK(ran.err.substr(0, ran.err.find('\n')).ends_with("[" + code + "]"));
+}
+
+}  // namespace
 
 // Row G2 of the catalogue of bad inputs.
 TEST_CASE("cli: neither a trace nor a page is written over a file unless told to") {
@@ -88,4 +101,53 @@ TEST_CASE("cli: no output is written over a file that the command reads, told to
   is_refused({"sweep", "p.yaml", "--force", "--html"}, "args.json");
   scratch.write("run.json", R"({"kind": "memory", "device": "l4", "model": "builtin:mlp"})");
   is_refused({"share", "run.json", "--force", "--out"}, "run.json");
+}
+
+// Rows G1 to G3.
+TEST_CASE("cli: a trace replaces a file whole, follows no link, and leaves nothing else") {
+  if (skipped()) return;
+  const Scratch scratch;
+  GraphParts parts;
+  parts.inputs = {value("x", {4, 8})};
+  parts.outputs = {value("y", {})};
+  parts.nodes = {node("Relu", {"x"}, {"y"})};
+  const std::string relu = scratch.write("m.onnx", model(graph(parts)).bytes());
+  const auto traced = [&](const std::string& path, bool force = false) {
+    std::vector<std::string> arguments = {"estimate", relu, "--mode",  "inference",
+                                          "--gpu",    "l4", "--trace", path};
+    if (force) arguments.emplace_back("--force");
+    return run_plimsoll(arguments);
+  };
+  const auto files = [&] {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(scratch.path("")))
+      ++count;
+    return count;
+  };
+  const std::string path = scratch.path("t.json");
+  CHECK(traced(path).status == 0);
+  CHECK(nlohmann::json::accept(detail::text_of(path)));
+  check_refused("E610", "--force", traced(path));
+  scratch.write("t.json", "old");
+  CHECK(traced(path, true).status == 0);
+  CHECK(nlohmann::json::accept(detail::text_of(path)));
+  const std::string link = scratch.path("link");
+  for (const std::string& target : {scratch.write("victim", "theirs"), scratch.path("missing")}) {
+    std::filesystem::create_symlink(target, link);
+    check_refused("E612", "symbolic link", traced(link));
+    check_refused("E612", "symbolic link", traced(link, true));
+    CHECK(std::filesystem::is_symlink(link));
+    std::filesystem::remove(link);
+  }
+  CHECK(detail::text_of(scratch.path("victim")) == "theirs");
+  CHECK_FALSE(std::filesystem::exists(scratch.path("missing")));
+  check_refused("E612", "No space left", traced("/dev/full", true));
+  check_refused("E612", "No such file", traced(scratch.path("no/t.json")));
+  // One that fails leaves what was there.
+  scratch.write("t.json", "old");
+  CHECK(run_plimsoll(
+            {"estimate", relu, "--gpu", "l4", "--trace", path, "--force", "--dim", "nosuch=1"})
+            .status == 2);
+  CHECK(detail::text_of(path) == "old");
+  CHECK(files() == 3);
 }

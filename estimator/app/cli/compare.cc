@@ -214,7 +214,7 @@ Verb make_compare(const FlagSet& root) {
                           "Compares models on several GPUs (exit status 0 if any fits), or two "
                           "saved answers of estimate (--json or --html).");
   add_shared(app, flags->shared);
-  app.add_option("other", flags->others, "more models, or the second saved answer")
+  app.add_option("other", flags->others, "more models, or the second answer (a --json file)")
       .group(kVerbGroup);
   app.add_option("--price", flags->prices, "price of an hour of this GPU, in any currency")
       .allow_extra_args(false)

@@ -234,7 +234,8 @@ Verb make_gpus(const FlagSet& root) {
         const auto device = hwdb.device(f.id);
         return *file && device ? show_file(hwdb, *device) : show(device, f.output);
       });
-  verb.app.add_flag("--file", *file, "print this GPU's device file as a template");
+  verb.app.add_flag("--file", *file,
+                    "print this GPU's data as a JSON file, a template for another GPU");
   return verb;
 }
 
@@ -247,7 +248,7 @@ Verb make_links(const FlagSet& root) {
           return show_transfer(hwdb, f, *flags);
         return f.id.empty() ? list_ids(hwdb.link_ids(), f.output) : show(hwdb.link(f.id), f.output);
       });
-  verb.app.add_option("other", flags->other, "another one, to compare");
+  verb.app.add_option("other", flags->other, "another link, to compare");
   verb.app.add_option("--bytes", flags->bytes, "bytes to move, e.g. 250MB").type_name("SIZE");
   verb.app.add_option("--gpus", flags->gpus, "GPUs that exchange the bytes [2]").type_name("N");
   return verb;

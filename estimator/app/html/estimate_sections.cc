@@ -109,7 +109,7 @@ void add_step_parts(Markup& out, const Estimate& e) {
   part("backward", t.backward_ns);
   part("update", t.update_ns);
   part("communication", t.communication_ns);
-  part("waiting for the host", t.offload_ns);
+  part("waiting for the host", t.host_wait_ns);
   part("other stages", t.bubble_ns);
   part("input copy", t.input_copy_ns);
   part("GPU's work", t.gpu_ns);

@@ -107,7 +107,7 @@ Table rates_table(const Metrics& metrics) {
 }
 
 Table category_table(const Metrics& metrics) {
-  Table table({{"memory", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"share"}});
+  Table table({{"memory", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"of all maxima"}});
   for (const MemoryCategory& c : metrics.memory) {
     table.add({{std::string(c.name)},
                bytes_cell(c.bytes),

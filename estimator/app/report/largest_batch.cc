@@ -28,7 +28,7 @@ std::string safe_batches(const LargestBatch& largest) {
     if (a.last_may_fit < a.searched_to)
       text += fmt::format("      will not fit: {} and up", a.last_may_fit + 1);
   }
-  if (a.last_may_fit == a.searched_to) text += fmt::format("      searched to {}", a.searched_to);
+  if (a.last_may_fit == a.searched_to) text += fmt::format("      larger ones were not tried");
   if (largest.batch > 0) text += fmt::format("\n       at batch {}", largest.batch);
   return text + "\n";
 }
@@ -50,7 +50,7 @@ Table round_table(const LargestBatch& largest) {
                {"at most", "device_bytes_high", Column::kFigure, 1},
                {"of card", "share_of_usable"},
                {"step", "step_ns"},
-               {"throughput", "samples_per_second"},
+               {largest.sample_unit + "/s", "samples_per_second"},
                {"of best", "share_of_best", Column::kFigure, 1},
                {"", "verdict", Column::kRemark}});
   const double best = fastest(largest);
@@ -83,8 +83,9 @@ std::string growth(const LargestBatch& largest) {
   const BatchPoint& few = largest.rounds.front().memory;
   const BatchPoint& many = largest.rounds.back().memory;
   if (many.device_bytes <= few.device_bytes) return "";
-  return fmt::format("{} more per sample\n", human_bytes((many.device_bytes - few.device_bytes) /
-                                                         (many.batch - few.batch)));
+  return fmt::format(
+      "each further sample adds {}\n",
+      human_bytes((many.device_bytes - few.device_bytes) / (many.batch - few.batch)));
 }
 
 // Whose batch it is, where there are several GPUs.
@@ -107,10 +108,11 @@ std::string as_fast_hint(const LargestBatch& largest, const Page& page) {
   if (largest.as_fast == 0 || largest.as_fast == largest.answer.safe) return "";
   const auto at = std::ranges::find_if(
       largest.rounds, [&](const RoundBatch& r) { return r.memory.batch == largest.as_fast; });
-  return wrapped(fmt::format("hint: batch {} has {:.0f} % of the speed and leaves {} free",
-                             largest.as_fast, 100 * at->samples_per_second / fastest(largest),
-                             human_bytes(largest.usable_bytes - at->memory.device_bytes)),
-                 page);
+  return wrapped(
+      fmt::format("hint: batch {} has {:.0f} % of the highest {}/s and leaves {} free",
+                  largest.as_fast, 100 * at->samples_per_second / fastest(largest),
+                  largest.sample_unit, human_bytes(largest.usable_bytes - at->memory.device_bytes)),
+      page);
 }
 
 // Memory grows with the batch but for the allocator's segments.

@@ -213,8 +213,11 @@ Table SweepBest::table(const SweepPlan& plan, bool time, size_t most) const {
     std::vector<TableCell> cells;
     for (size_t j = 0; j < plan.parameters.size(); ++j) {
       const SweepParameter& parameter = plan.parameters[j];
-      if (!parameter.values.empty())
-        cells.push_back({text_of(parameter.values[sorted[i].configuration.values[j]])});
+      if (parameter.values.empty()) continue;
+      // By its id, as in the table of GPUs, whichever alias the plan has.
+      cells.push_back({parameter.name == "gpu"
+                           ? p.device_id
+                           : text_of(parameter.values[sorted[i].configuration.values[j]])});
     }
     cells.resize(parameters);
     cells.push_back(bytes_cell(p.device_bytes));

@@ -12,8 +12,10 @@
 #include "estimator/app/report/estimate_tables.h"
 #include "estimator/app/report/headline.h"
 #include "estimator/app/report/spelling.h"
+#include "estimator/memory/confidence.h"
 #include "estimator/request/lengths.h"
 #include "graph/base/escape.h"
+#include "hwdb/host.h"
 
 namespace plimsoll {
 
@@ -30,6 +32,22 @@ std::string in_columns(const std::string& first, const std::string& second, cons
   return first + "\n       " + second + "\n";
 }
 
+// "90 % range 29.7-65.1 ms": a unit that both ends have is written once.
+std::string range_text(double confidence, std::string low, const std::string& high) {
+  const std::string unit = high.substr(high.rfind(' '));
+  if (low.ends_with(unit)) low.resize(low.size() - unit.size());
+  return fmt::format("{:.0f} % range {}-{}", 100 * confidence, low, high);
+}
+
+std::string memory_range(const Range& range) {
+  return range_text(kUsualConfidence, human_bytes(range.low), human_bytes(range.high));
+}
+
+std::string time_range(const Range& range) {
+  constexpr double kConfidence = 0.9;  // see StepTime's low and high
+  return range_text(kConfidence, human_time(range.low), human_time(range.high));
+}
+
 // Of a run on the host where the host's memory, or all that the process takes, is not known.
 bool counts_loading(const TimeEstimate& t) {
   return t.loader != name(LoaderKind::kNone) && t.loader != name(LoaderKind::kFiles);
@@ -38,9 +56,7 @@ bool counts_loading(const TimeEstimate& t) {
 std::string answer_unjudged(const Estimate& e, const Page& page) {
   return in_columns(fmt::format("NOT JUDGED   peak {} of tensors and process",
                                 human_bytes(e.memory.device_bytes)),
-                    fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
-                                human_bytes(e.memory.device_range.high)),
-                    page);
+                    memory_range(e.memory.device_range), page);
 }
 
 std::string answer(const Estimate& e, const Page& page) {
@@ -52,10 +68,8 @@ std::string answer(const Estimate& e, const Page& page) {
       fmt::format("   peak {} of {} ({:.0f} %), {} {}", human_bytes(peak),
                   human_bytes(e.usable_bytes), 100 * share_of(peak, e.usable_bytes),
                   human_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
-  std::string text = in_columns(std::string(word) + memory,
-                                fmt::format("range {} - {}", human_bytes(e.memory.device_range.low),
-                                            human_bytes(e.memory.device_range.high)),
-                                page);
+  std::string text =
+      in_columns(std::string(word) + memory, memory_range(e.memory.device_range), page);
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
   // Without a loader it is the least that it takes: the line of the host says so.
@@ -67,10 +81,7 @@ std::string answer(const Estimate& e, const Page& page) {
   const std::string pace =
       escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
                      human_number(e.time.samples_per_second), e.time.sample_unit, length);
-  return text + in_columns(pace,
-                           fmt::format("range {} - {}", human_time(e.time.step_range_ns.low),
-                                       human_time(e.time.step_range_ns.high)),
-                           page);
+  return text + in_columns(pace, time_range(e.time.step_range_ns), page);
 }
 
 std::string breakdown(const Estimate& e, const Page& page) {
@@ -113,8 +124,8 @@ std::string host(const Estimate& e) {
     text += fmt::format("\nOffloaded to host memory: {} for each GPU\n",
                         human_bytes(m.offloaded_bytes));
   if (m.host_asked && m.host_bytes > 0)
-    text += fmt::format("\nHost memory: {}, range {} - {}\n", human_bytes(m.host_bytes),
-                        human_bytes(m.host_range.low), human_bytes(m.host_range.high));
+    text += fmt::format("\nHost memory: {}, {}\n", human_bytes(m.host_bytes),
+                        memory_range(m.host_range));
   return text;
 }
 
@@ -122,23 +133,25 @@ std::string timing(const Estimate& e, const Page& page) {
   if (e.on_host) return "";
   const TimeEstimate& t = e.time;
   std::string step = fmt::format("Step: forward {}", human_time(t.forward_ns));
+  constexpr int64_t kLeastNs = 1000;  // what takes less is not worth a reader's time
   const auto part = [&](std::string_view what, int64_t ns) {
-    if (ns > 0) step += fmt::format(", {} {}", what, human_time(ns));
+    if (ns >= kLeastNs) step += fmt::format(", {} {}", what, human_time(ns));
   };
   part("backward", t.backward_ns);
   part("update", t.update_ns);
   part("input copy", t.input_copy_ns);
   part("communication", t.communication_ns);
-  part("waiting for the host", t.offload_ns);
+  part("waiting for the host", t.host_wait_ns);
   part("waiting for other stages", t.bubble_ns);
   step += fmt::format("; {} launches, GPU busy {:.0f} %{}", t.launches, 100 * t.gpu_busy,
                       t.input_bound  ? ", limited by the input"
                       : t.host_bound ? ", limited by the host"
                                      : "");
-  std::string host = escaped_format("Host ({}): kernel launches {}, framework {}", t.host_id,
-                                    human_time(t.host_ns), human_time(t.framework_ns));
+  const std::string_view unknown =
+      t.host_id == kUnknownHost ? "; --host ID names it" : "";
+  std::string host = escaped_format("Host ({}{}): kernel launches {}, other work {}", t.host_id,
+                                    unknown, human_time(t.host_ns), human_time(t.framework_ns));
   if (counts_loading(t)) host += fmt::format(", loader {}", human_time(t.loader_ns));
-  if (t.input_copy_ns > 0) host += fmt::format(", input copy {}", human_time(t.input_copy_ns));
   if (t.loader == name(LoaderKind::kNone)) host += ". Data loading is not included.";
   if (t.loader == name(LoaderKind::kFiles))
     host += ". The time to read files is unknown and widens the range only.";
