@@ -20,7 +20,8 @@ AttentionKernels attention_kernels(const Platform& platform, AskedAttention form
   kernels.separate_in_fp32 = chooses && !(platform.framework.asked < kSeparateInFp32);
   if (form == kEager) kernels.code = AttentionCode::kEager;
   if (form == kSdpa) kernels.code = AttentionCode::kSdpa;
-  if (form == kMaskedSoftmax) kernels.code = AttentionCode::kMaskedSoftmax;
+  if (form == kMaskedSoftmax && kernels.memory_efficient)
+    kernels.code = AttentionCode::kMaskedSoftmax;
   // Of either version.
   if (form >= kFlash) kernels.code = AttentionCode::kFlash;
   if (form == kMath) kernels.memory_efficient = false;

@@ -12,7 +12,7 @@ from table import HEAD, markdown, measured, percent, row
 STAYS = ("allocated_after_step_mb", "allocated_after_mb")
 PEAKS = ("peak_allocated_mb", "peak_reserved_mb", "peak_memory_gb", "peak_memory_gib")
 LIBRARIES = ("nanotron", "torchtitan", "torchao")
-PROGRAMS = ("fms-acceleration", "ml-engineering", "litgpt", "fsdp-qlora")
+PROGRAMS = ("fms-acceleration", "ml-engineering", "litgpt", "fsdp-qlora", "bigscience")
 STEPS = ("llm-foundry", "torchtitan", "torchtitan-2024", "torchao", "fms-fsdp", "internevo", "vectorlm", "ml-engineering")
 
 
