@@ -233,7 +233,11 @@ TEST_CASE("a part may have blocks of its own, beside those of the part around it
   REQUIRE(whole);
   CHECK(
       has_parameter(*whole, "model.vision_tower.encoder.layers.0.self_attn.q_proj.linear.weight"));
-  CHECK(code(gemma + R"(}, "audio_config": {"hidden_size": 64}})") == "E356");
+  const auto with_sound = load(gemma + R"(}, "audio_config": {"model_type": "gemma4_audio",
+    "num_hidden_layers": 1}})");
+  REQUIRE(with_sound);
+  CHECK(has_parameter(*with_sound, "model.audio_tower.layers.0.post.linear.weight"));
+  CHECK_FALSE(has_parameter(*whole, "model.audio_tower.layers.0.post.linear.weight"));
 }
 
 TEST_CASE("older releases of GPT-BigCode return keys and values of all layers") {
