@@ -110,6 +110,11 @@ Result<LoadedModel> load_published(const std::string& name, const ModelRequest& 
 Result<LoadedModel> load_builtin(const std::string& name, const ModelRequest& request,
                                  bool inputs_only) {
   auto found = TRY(find_builtin(name));
+  if (!found.published.empty()) {
+    ModelRequest published = request;
+    published.settings.insert(found.settings.begin(), found.settings.end());
+    return load_published(found.published, published);
+  }
   const std::string file = std::string(kBuiltinPrefix) + found.name;
   if (found.kind == BuiltinKind::kJson) {
     auto model = load_config(found.content, file, request, found.settings);

@@ -25,6 +25,8 @@ struct BuiltinModel {
   std::string source;  // where its numbers come from
   // What an alias asks for: settings of the model's parameters, which the user's own replace.
   std::map<std::string, std::string, std::less<>> settings;
+  // The published configuration that an alias stands for ("hf:NAME"), whose file is elsewhere.
+  std::string published{};
 };
 
 // A model by its name, or by one of the names that measured runs give it (aliases.json:

@@ -120,11 +120,7 @@ class Whole {
           blocks.insert(blocks.end(), inner->members()->begin(), inner->members()->end());
       }
     }
-    if (JsonValue* const around = json_member(model_, "blocks")) {
-      put_over(*around, json_object(std::move(blocks)));
-    } else if (!blocks.empty()) {
-      put_over(model_, json_object({json_entry("blocks", json_object(std::move(blocks)))}));
-    }
+    add_blocks(json_object(std::move(blocks)));
     const JsonValue reads = json_object({json_entry("keys", std::move(keys))});
     for (auto& [name, value] : TRY(config_values(rest, file_name_, reads, common_)))
       values_.insert_or_assign(name, value);
@@ -218,6 +214,13 @@ class Whole {
                         json_entry("layers", *part.model().find("layers"))});
   }
 
+  // Beside those that the model has.
+  void add_blocks(const JsonValue& blocks) {
+    JsonValue* const there = json_member(model_, "blocks");
+    if (there) return put_over(*there, blocks);
+    if (!blocks.members()->empty()) put_over(model_, json_object({json_entry("blocks", blocks)}));
+  }
+
   // The whole's layers into the part's first list; what else the whole says, over the part's.
   Result<void> stand_inside(const Part& part) {
     JsonValue whole = std::exchange(model_, part.model());
@@ -245,8 +248,9 @@ class Whole {
     if (part_inputs) part_inputs->insert(part_inputs->end(), inputs.begin(), inputs.end());
     if (JsonValue* parameters = json_member(model_, "parameters"))
       put_over(*parameters, *whole.find("parameters"));
+    if (const JsonValue* blocks = whole.find("blocks")) add_blocks(*blocks);
     std::erase_if(std::get<JsonValue::Members>(whole.data), [](const JsonMember& m) {
-      return m.key == "layers" || m.key == "inputs" || m.key == "parameters";
+      return m.key == "layers" || m.key == "inputs" || m.key == "parameters" || m.key == "blocks";
     });
     put_over(model_, whole);
     return {};

@@ -20,6 +20,9 @@ FAMILIES = {
                         "num_key_value_heads": 1, "num_kv_shared_layers": 20, "use_double_wide_mlp": True,
                         "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7}}),
 }
+E2B = FAMILIES["gemma4+clipped"][2]
+FAMILIES["gemma4+audio"] = (CLASS, {"vision_config": TOWER, "text_config": WORDS, "audio_config": {"model_type": "gemma4_audio", "num_hidden_layers": 2, "hidden_size": 256}},
+                            E2B | {"audio_config": {"model_type": "gemma4_audio"}})
 TOKENS = 16   # of an image, each of 3 by 3 patches
 
 

@@ -75,4 +75,29 @@ TEST_CASE("losses and checkpoints by operator take what PyTorch's step takes") {
   test::check_differences("shifted losses peak", shifted);
 }
 
+// Two sequences of 65 tokens and 2,048 words. Later releases keep log-probabilities of all
+// positions in fp32 and 130 targets; GPT-BigCode before 4.49 those of 64 positions in 16 bits and
+// 128 targets.
+TEST_CASE("a loss that copied its scores without widening them keeps 16 bits") {
+  const std::string config = R"({"model_type": "gpt_bigcode", "n_embd": 64, "n_layer": 1,
+    "n_head": 2, "vocab_size": 2048, "n_positions": 128})";
+  test::GoldenModels models("a100-sxm-40gb");
+  test::GoldenCase wanted;
+  wanted.batch = 2;
+  wanted.mode = "adam";
+  wanted.dims["sequence"] = 65;
+  wanted.attention = AskedAttention::kSdpa;
+  const auto saved = [&](const char* precision, bool shifts) {
+    wanted.precision = find_precision(precision);
+    wanted.shifts_scores = shifts;
+    const auto got = models.config_figures(config, wanted);
+    return got ? got->saved : 0;
+  };
+  constexpr int64_t kWide = 2 * 65 * 2048 * 4 + 1536, kNarrow = 2 * 64 * 2048 * 2 + 1024,
+                    kCopied = 2 * 64 * 2048 * 4 + 1024;
+  CHECK(saved("bf16", false) - saved("bf16", true) == kWide - kNarrow);
+  // Under autocast the cross entropy widens them itself.
+  CHECK(saved("autocast-bf16", false) - saved("autocast-bf16", true) == kWide - kCopied);
+}
+
 }  // namespace plimsoll

@@ -337,6 +337,10 @@ TEST_CASE("models are found by the names that measured runs give them") {
   CHECK(wrong.error().front().help == "did you mean alexnet-owt?");
   CHECK_FALSE(find_builtin("aliases"));
   CHECK_FALSE(find_builtin(""));
+  const auto published = find_builtin("santacoder of transformers before 4.49");
+  REQUIRE(published);
+  CHECK(published->published == "bigcode/gpt_bigcode-santacoder");
+  CHECK(published->settings.at("caches") == "1");
   std::set<std::string> configs = config_names();
   for (const auto& row : builtin_aliases()) {
     const std::string& alias = row.first;

@@ -194,6 +194,61 @@ TEST_CASE("models of several parts: each part's config has its family, and setti
   CHECK(code(R"({"model_type": "mllama", "vision_config": {}})") == "E354");
 }
 
+TEST_CASE("labels are counted where a config lists their names") {
+  const std::string vit = R"({"model_type": "vit", "num_hidden_layers": 1, "id2label": )";
+  const auto width = [](const FamilyModel& model) {
+    const auto& tensors = model.config.networks.front().graph.tensors;
+    const auto found = std::ranges::find(tensors, "classifier.weight", &Tensor::name);
+    return found == tensors.end() ? 0 : (*found->shape)[0].constant().value_or(0);
+  };
+  const auto three = load(vit + R"({"0": "tench", "1": "goldfish", "2": "shark"}})");
+  REQUIRE(three);
+  CHECK(width(*three) == 3);
+}
+
+TEST_CASE("DETR: a loss of every layer of the decoder where the config asks for it") {
+  const std::string detr = R"({"model_type": "detr", "backbone": "resnet18", "d_model": 32,
+    "encoder_layers": 1, "decoder_layers": 3, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "num_labels": 4)";
+  const auto losses = [](const FamilyModel& model) {
+    return std::ranges::count(model.config.networks.front().graph.nodes,
+                              std::string("SoftmaxCrossEntropyLoss"), &Node::op);
+  };
+  const auto last = load(detr + "}"), all = load(detr + R"(, "auxiliary_loss": true})");
+  REQUIRE(last);
+  REQUIRE(all);
+  CHECK(losses(*last) == 1);
+  CHECK(losses(*all) == 3);
+  CHECK(parameter_count(*all) == parameter_count(*last));
+  CHECK(code(detr + R"(, "position_embedding_type": "learned"})") == "E356");
+  CHECK(code(detr + R"(, "backbone_config": {"model_type": "resnet"}})") == "E356");
+}
+
+TEST_CASE("a part may have blocks of its own, beside those of the part around it") {
+  const std::string gemma = R"({"model_type": "gemma4", "text_config": {"hidden_size": 64,
+    "num_hidden_layers": 2, "vocab_size": 100, "hidden_size_per_layer_input": 0},
+    "vision_config": {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1,
+    "num_key_value_heads": 1)";
+  const auto whole = load(gemma + "}}");
+  REQUIRE(whole);
+  CHECK(
+      has_parameter(*whole, "model.vision_tower.encoder.layers.0.self_attn.q_proj.linear.weight"));
+  const auto with_sound = load(gemma + R"(}, "audio_config": {"model_type": "gemma4_audio",
+    "num_hidden_layers": 1}})");
+  REQUIRE(with_sound);
+  CHECK(has_parameter(*with_sound, "model.audio_tower.layers.0.post.linear.weight"));
+  CHECK_FALSE(has_parameter(*whole, "model.audio_tower.layers.0.post.linear.weight"));
+}
+
+TEST_CASE("older releases of GPT-BigCode return keys and values of all layers") {
+  const std::string config = R"({"model_type": "gpt_bigcode", "n_layer": 3})";
+  const auto outputs = [](const FamilyModel& model) {
+    return model.config.networks.front().graph.outputs.size();
+  };
+  CHECK(outputs(*load(config)) == 1);
+  CHECK(outputs(*load(config, {{"caches", "1"}})) == 4);
+}
+
 TEST_CASE("a config of diffusers is read by its class") {
   CHECK(load(R"({"_class_name": "DiTTransformer2DModel", "_diffusers_version": "0.12.0",
                  "num_layers": 1})"));
