@@ -46,8 +46,8 @@ def exported(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module],
     axes = _axes_of_inputs(module, args, kwargs, dynamic)
     several = _names_of_several_sizes((args, kwargs), axes)
     if several:
-        warnings.warn(f"{', '.join(sorted(several))} stands for several sizes, of which a graph knows one: the model keeps the sizes that the inputs have",
-                      PlimsollWarning, stacklevel=6)
+        warnings.warn(f"{', '.join(sorted(several))} stands for several sizes, of which a graph knows one: the model keeps those of the inputs, "
+                      "unless dynamic= names them apart", PlimsollWarning, stacklevel=6)
         axes = _without(axes[0], several), _without(axes[1], several) or {}
     args, kwargs = _without_ones((args, kwargs), axes)
     bind = inspect.signature(module.forward).bind
