@@ -9,6 +9,8 @@ namespace plimsoll::patterns {
 namespace {
 
 constinit const Fragment kViewed("y = Transpose|Unsqueeze|Identity(x)");
+TensorId unviewed(const Rewrite& r, TensorId t) { return kViewed.behind(r, t); }
+
 constinit const Fragment kPartOf("y = Slice|Gather(x)");
 constinit const Fragment kAssigned("y = Assign|SliceScatter(x, values)");
 
@@ -21,7 +23,7 @@ bool is_assignment(const Match& m) {
 
 // What reads x later reads what it was: the assignment is to a clone of it.
 bool is_read_later(const Match& m) {
-  const TensorId x = kViewed.behind(m.r, m["x"]);
+  const TensorId x = unviewed(m.r, m["x"]);
   const auto& readers = m.r.readers(x);
   return m.r.uses(x) > readers.size() ||
          std::any_of(readers.begin(), readers.end(), [&](NodeId id) { return id > m.at; });
@@ -59,9 +61,9 @@ TensorId places_of(const Rewrite& r, TensorId at) {
 
 // A part of a part is written to at once, where the newer exporter writes one into the other.
 TensorId written(const Rewrite& r, TensorId x, TensorId values) {
-  while (const auto inner = kAssigned.of(r, kViewed.behind(r, values))) {
-    const TensorId whole = kPartOf.in(r, kViewed.behind(r, (*inner)["x"]), "x");
-    if (whole == kNoTensor || kViewed.behind(r, whole) != kViewed.behind(r, x)) break;
+  while (const auto inner = kAssigned.of(r, unviewed(r, values))) {
+    const TensorId whole = kPartOf.in(r, unviewed(r, (*inner)["x"]), "x");
+    if (whole == kNoTensor || unviewed(r, whole) != unviewed(r, x)) break;
     values = (*inner)["values"];
   }
   return values;
@@ -85,7 +87,7 @@ std::optional<double> number_of(const Tensor& t) {
 // x[:, 2:6] = 1 fills the part: an array of one number that the device does not make is the
 // exporter's.
 TensorId filled_with(Rewrite& r, TensorId values) {
-  const TensorId array = kViewed.behind(r, values);
+  const TensorId array = unviewed(r, values);
   if (const auto number = number_of(r.tensor(array))) return r.add_number(*number);
   const TensorId number = kOneNumber.in(r, array, "x");
   const bool of_host = r.is_host_number(number) && !r.node(r.producer(array)).notes.on_device;

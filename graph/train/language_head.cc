@@ -38,7 +38,7 @@ std::optional<LanguageHead> find_language_head(const Graph& graph,
   auto end = static_cast<NodeId>(graph.nodes.size());
   for (TensorId at = head.scores; at != kNoTensor; at = only_value(graph, graph.nodes[end])) {
     const NodeId maker = graph.tensors[at].producer;
-    // Each is made by the node right before the last one: nothing else runs behind the layer.
+    // Each is made by the node right before the last one: nothing else runs after the layer.
     if (maker == kNoNode || maker + 1 != end || graph.nodes[maker].outputs.size() != 1)
       return std::nullopt;
     end = maker;

@@ -170,7 +170,7 @@ def on_a_card(module: torch.nn.Module, mode: FakeTensorMode) -> Iterator[Callabl
     before = [(held, dict(held)) for part in module.modules() for held in (part._parameters, part._buffers)]
     # Nothing runs on a card: no context begins, and a number that is sent there is not followed further.
     with mock.patch.object(fake_tensor, "init_gpu_context", lambda *_: None, create=True), \
-            mock.patch.object(proxy_tensor, "CONSTANT_NUMEL_LIMIT", 0, create=True):
+            mock.patch.object(proxy_tensor, "CONSTANT_NUMEL_LIMIT", -1, create=True):
         try:
             for held, own in before:
                 held.update(tree_map_only(torch.Tensor, there, own))

@@ -44,6 +44,11 @@ def exported(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module],
     order = list(inspect.signature(module.forward).parameters)
     kwargs = dict(sorted(kwargs.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
     axes = _axes_of_inputs(module, args, kwargs, dynamic)
+    several = _names_of_several_sizes((args, kwargs), axes)
+    if several:
+        warnings.warn(f"{', '.join(sorted(several))} stands for several sizes, of which a graph knows one: the model keeps those of the inputs, "
+                      "unless dynamic= names them apart", PlimsollWarning, stacklevel=6)
+        axes = _without(axes[0], several), _without(axes[1], several) or {}
     args, kwargs = _without_ones((args, kwargs), axes)
     bind = inspect.signature(module.forward).bind
     named = dict(bind(*axes[0], **axes[1]).arguments)
@@ -82,7 +87,8 @@ def _axes_of_inputs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mappin
             return axes if axes and value.dim() else None
         if isinstance(value, Mapping):
             return {name: axes_of(one, key) for name, one in value.items()}
-        return tuple(axes_of(one, key) for one in value) if isinstance(value, (list, tuple)) else None
+        axes = [axes_of(one, key) for one in value] if isinstance(value, (list, tuple)) else None
+        return tuple(axes) if isinstance(value, tuple) and axes is not None else axes
 
     by_order = tuple(axes_of(value, at if at in asked else names[min(at, len(names) - 1)]) for at, value in enumerate(args))
     return by_order, {name: axes_of(value, name) for name, value in kwargs.items()}
@@ -165,7 +171,7 @@ def _with_dims(named: Any, hint: Any) -> Any:
         return hint
     if isinstance(named, dict):
         return {key: _with_dims(one, hint) for key, one in named.items()}
-    return tuple(_with_dims(one, hint) for one in named) if isinstance(named, tuple) else named
+    return type(named)(_with_dims(one, hint) for one in named) if isinstance(named, (list, tuple)) else named
 
 
 def _axes_by_tensor(value: Any, axes: Any) -> Iterator[Dims]:
@@ -182,6 +188,18 @@ def _axes_by_tensor(value: Any, axes: Any) -> Iterator[Dims]:
             yield from _axes_by_tensor(one, of)
 
 
+def _names_of_several_sizes(value: Any, axes: Any) -> set[str]:
+    """Of edges and nodes of graphs, of which both are a batch's first axis."""
+    import torch
+
+    tensors = [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+    sizes: dict[str, set[int]] = {}
+    for tensor, named in zip(tensors, _axes_by_tensor(value, axes)):
+        for axis, name in named.items():
+            sizes.setdefault(name, set()).add(tensor.shape[axis])
+    return {name for name, found in sizes.items() if len(found) > 1}
+
+
 def _fixed_sizes(program: torch.export.ExportedProgram, axes: Sequence[Dims]) -> set[str]:
     """Names of sizes that were to change and that the module fixes."""
     import torch
@@ -194,8 +212,8 @@ def _fixed_sizes(program: torch.export.ExportedProgram, axes: Sequence[Dims]) ->
 
 
 def _without(named: Any, names: Set[str]) -> Any:
-    if isinstance(named, tuple):
-        return tuple(_without(one, names) for one in named)
+    if isinstance(named, (list, tuple)):
+        return type(named)(_without(one, names) for one in named)
     if not isinstance(named, dict):
         return named
     return {key: _without(one, names) for key, one in named.items() if not isinstance(one, str) or one not in names} or None

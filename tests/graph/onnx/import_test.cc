@@ -202,3 +202,13 @@ TEST_CASE("the module PyTorch writes beside a node wins over its name") {
                                      .text(2, "['', 'layer1', 'layer1.0', 'relu']"))};
   CHECK(import(model(graph_of(parts))).nodes[0].module == "layer1.0");
 }
+
+TEST_CASE("from_torch() writes beside a node that the device computes it") {
+  GraphParts parts = small_graph();
+  parts.nodes = {
+      node("Relu", {"x"}, {"t"}).message(9, Proto().text(1, "plimsoll.on_device").text(2, "1")),
+      node("Abs", {"t"}, {"y"})};
+  const Graph graph = import(model(graph_of(parts)));
+  CHECK(graph.nodes[0].notes.on_device);
+  CHECK_FALSE(graph.nodes[1].notes.on_device);
+}
