@@ -224,8 +224,9 @@ class Splitter {
     if (has(node, OpRow::kOverTime))
       return std::ranges::all_of(node.inputs, [&](TensorId other) { return is_split(other); });
     if (has(node, OpRow::kConvolutional)) {
-      for (size_t i = 1; i < node.inputs.size(); ++i)
-        split_.weights[node.inputs[i]] = {Axis::kTensor, 0};
+      for (const TensorId filters : std::span(node.inputs).subspan(1)) {
+        if (filters != kNoTensor) split_.weights[filters] = {Axis::kTensor, 0};
+      }
       return true;
     }
     for (const TensorId other : node.inputs) {
