@@ -157,6 +157,8 @@ bool splits_scores(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
   const bool of_scores = recipe.loss == Loss::kCrossEntropy || recipe.loss == Loss::kCausalLm;
   if (!of_scores || !trains(s) || !splits_operators(s)) return false;
+  const bool one_kernel = s.model.policy.fused_softmax_loss && recipe.loss == Loss::kCrossEntropy;
+  if (one_kernel && recipe.parallel.split_loss != SplitLoss::kGathered) return false;
   const auto split =
       parallel::place_weights(s.model.graph, s.model.weight_roles, recipe.parallel).split;
   if (!split.gathered.empty()) return true;

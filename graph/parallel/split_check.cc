@@ -35,7 +35,7 @@ tl::unexpected<Diagnostics> refused(const Graph& graph, int64_t ranks, const Ten
     return error("E120", called + ": the network has no blocks that can be split", {},
                  "blocks are found by numbered modules, such as h.0, that hold dense layers");
   return error("E120",
-               fmt::format("{}: '{}' cannot be split, since its heads cannot", called,
+               fmt::format("{}: '{}' cannot be split by heads", called,
                            shortened(graph.nodes[split.first_whole].module)),
                {}, setting("fsdp") + " shards any network's weights");
 }

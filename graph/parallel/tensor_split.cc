@@ -11,7 +11,7 @@
 #include "graph/ops/op_row.h"
 #include "graph/parallel/expert_layer.h"
 #include "graph/parallel/part.h"
-#include "graph/parallel/sequence_split.h"
+#include "graph/parallel/sequence_parts.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll::parallel {
@@ -42,7 +42,9 @@ class Splitter {
     split_ = std::move(all_);
     if (split_.blocks > 0) split_words();
     for (const NodeId id : split_.begins) split_.copied[graph_.nodes[id].inputs[0]] = id;
-    if (sequence) split_sequence(graph_, received_, split_);
+    if (sequence)
+      split_.values.merge(
+          sequence_parts(graph_, {split_.begins, split_.ends, split_.values}, received_));
     return std::move(split_);
   }
 
@@ -222,8 +224,9 @@ class Splitter {
     if (has(node, OpRow::kOverTime))
       return std::ranges::all_of(node.inputs, [&](TensorId other) { return is_split(other); });
     if (has(node, OpRow::kConvolutional)) {
-      for (size_t i = 1; i < node.inputs.size(); ++i)
-        split_.weights[node.inputs[i]] = {Axis::kTensor, 0};
+      for (const TensorId filters : std::span(node.inputs).subspan(1)) {
+        if (filters != kNoTensor) split_.weights[filters] = {Axis::kTensor, 0};
+      }
       return true;
     }
     for (const TensorId other : node.inputs) {

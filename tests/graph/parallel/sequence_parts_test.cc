@@ -1,4 +1,4 @@
-#include "graph/parallel/sequence_split.h"
+#include "graph/parallel/sequence_parts.h"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "graph/parallel/tensor_split.h"
 
 namespace plimsoll {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::string_view kBlock =
 
 }  // namespace
 
-TEST_CASE("sequence split: what follows a sum, and what another stage sent") {
+TEST_CASE("sequence parts: what follows a sum, and what another stage sent") {
   auto graph = parse_text(kBlock);
   REQUIRE(graph);
   Decider decider({});
