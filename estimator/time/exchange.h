@@ -80,7 +80,7 @@ double exchange_seconds(const ExchangeScheme& scheme, double bytes, const Exchan
 struct GroupExchange {
   ExchangeGroup group;
   ExchangeRates rates;
-  // Of each collective: the step waits for one, the others go on beside what it waits with.
+  // Of each collective. The step waits for one of them; the others go on beside the work behind it.
   int64_t pieces = 1;
 };
 // By axis; behind them by axis where ranks that share sequences and experts join (Mesh::joined());
