@@ -33,7 +33,7 @@ Step critic_step(const PlannedPhase& phase) {
                     .last = 3,
                     .inputs = {x},
                     .outputs = {y},
-                    .losses = {{Loss::kSum, y}}}},
+                    .losses = {{Loss::kSum, y, false}}}},
       .phases = {phase}};
   auto expansion = expand(*graph, plan, Recipe{}, Policy{}, decider);
   REQUIRE(expansion);
