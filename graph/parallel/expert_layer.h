@@ -20,8 +20,8 @@ StackedMatrix stacked_matrix(const Graph& graph, NodeId node);
 
 struct ExpertLayer {
   NodeId first_product = 0, last_product = 0;
-  NodeId last = 0;         // the node that makes what the layer returns
-  std::set<NodeId> reads;  // nodes whose first input is what the layer is given
+  NodeId last = 0;           // the node that makes what the layer returns
+  std::set<NodeId> reads{};  // nodes whose first input is what the layer is given
 };
 
 // Those of a unit, in its order: two products in one module, and all that stands there with them.
