@@ -15,6 +15,7 @@
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"
+#include "graph/ops/op_row.h"
 #include "graph/parallel/strategies.h"
 
 namespace plimsoll {
@@ -157,11 +158,15 @@ bool splits_scores(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
   const bool of_scores = recipe.loss == Loss::kCrossEntropy || recipe.loss == Loss::kCausalLm;
   if (!of_scores || !trains(s) || !splits_operators(s)) return false;
-  const bool one_kernel = s.model.policy.fused_softmax_loss && recipe.loss == Loss::kCrossEntropy;
-  if (one_kernel && recipe.parallel.split_loss != SplitLoss::kGathered) return false;
   const auto split =
       parallel::place_weights(s.model.graph, s.model.weight_roles, recipe.parallel).split;
   if (!split.gathered.empty()) return true;
+  // One kernel for the loss is nobody's of these; what is left is the gradient of words.
+  const bool one_kernel = s.model.policy.fused_softmax_loss && recipe.loss == Loss::kCrossEntropy;
+  if (one_kernel && std::ranges::none_of(split.ends, [&](NodeId id) {
+        return has(s.model.graph.nodes[id], OpRow::kPicksByIndex);
+      }))
+    return false;
   return std::ranges::any_of(s.model.graph.outputs, [&](TensorId id) {
     const auto part = split.values.find(id);
     return part != split.values.end() &&

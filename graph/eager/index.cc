@@ -26,7 +26,7 @@ Value zeros_of_table(Machine& m, const GradNode& n) {
   const Layout& rows = *n.edges[0].input;
   const auto& split = n.edges[0].node->split;
   const bool here = !split || split->axis != Axis::kTensor || split->dimension != 0;
-  if (here || m.recipe().parallel.split_loss != SplitLoss::kDTensor)
+  if (here || m.recipe().parallel.split_loss == SplitLoss::kMegatron)
     return fill(m, rows.dtype, rows.sizes);
   Shape all = rows.sizes;
   all[0] *= m.recipe().parallel.mesh.extent(Axis::kTensor);
