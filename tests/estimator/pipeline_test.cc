@@ -61,10 +61,12 @@ TEST_CASE(
   CHECK(slowest.time.bubble_ns > .5 * static_cast<double>(slowest.time.step_ns));
   CHECK(all.time.bubble_ns < .6 * static_cast<double>(slowest.time.bubble_ns));
   CHECK(all.time.step_ns - all.time.bubble_ns ==
-        doctest::Approx(slowest.time.step_ns - slowest.time.bubble_ns).epsilon(1e-3));
+        doctest::Approx(static_cast<double>(slowest.time.step_ns - slowest.time.bubble_ns))
+            .epsilon(1e-3));
   // The picture is of the same step.
   REQUIRE(all.time.lanes);
-  CHECK(all.time.lanes->gpu.back().end_ns == doctest::Approx(all.time.step_ns).epsilon(.01));
+  CHECK(all.time.lanes->gpu.back().end_ns ==
+        doctest::Approx(static_cast<double>(all.time.step_ns)).epsilon(.01));
   REQUIRE(all.time.lanes->stages.size() == 4);
   CHECK(all.time.lanes->stages[3].spans.back().end_ns <= all.time.step_ns);
 }
