@@ -107,7 +107,8 @@ Table rates_table(const Metrics& metrics) {
 }
 
 Table category_table(const Metrics& metrics) {
-  Table table({{"live tensors", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"of all maxima"}});
+  Table table(
+      {{"live tensors", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"of all maxima"}});
   for (const MemoryCategory& c : metrics.memory) {
     table.add({{std::string(c.name)},
                bytes_cell(c.bytes),

@@ -249,12 +249,9 @@ std::string SweepBest::to_text(const SweepPlan& plan, bool time, const Page& pag
                                  human_bytes(p.device_bytes), human_bytes(p.usable_bytes));
   }
   if (best_.empty()) return text;
-  text +=
-      "\n" +
-      wrapped(time
-                  ? "Best that fit (none has both a higher rate and a lower peak):"
-                  : "Least memory:",
-              page);
+  text += "\n" + wrapped(time ? "Best that fit (none has both a higher rate and a lower peak):"
+                              : "Least memory:",
+                         page);
   text += table(plan, time, kMostListed).text(page, 2);
   if (best_.size() > kMostListed)
     text += fmt::format("  and {} more\n", best_.size() - kMostListed);
