@@ -9,7 +9,7 @@
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
 #include "estimator/settings/acts.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {

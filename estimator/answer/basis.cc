@@ -5,6 +5,8 @@
 #include "estimator/answer/effects.h"
 #include "estimator/answer/platform_notes.h"
 #include "estimator/library/workspace/asked.h"
+#include "estimator/request/trainer.h"
+#include "graph/base/setting.h"
 
 namespace plimsoll {
 namespace {
@@ -54,6 +56,16 @@ Sentences memory_basis(const MemoryEstimate& memory) {
   return basis;
 }
 
+// Whose processes the range of memory is of, where it is of more than steps.
+Sentences program_basis(const TrainerRow* trainer, const Recipe& recipe) {
+  const MemorySpread* spread = memory_spread(trainer, recipe);
+  if (!spread) return {};
+  return {fmt::format("memory range: {} take {:.0f} % less to {:.0f} % more than their steps ({})",
+                      trainer ? fmt::format("runs of {}", trainer->program)
+                              : "programs that " + setting("trainer") + " may name",
+                      100 * spread->less, 100 * spread->more, spread->source)};
+}
+
 // Any loss can stand in a program where a file has none.
 Sentences loss_basis(const Recipe& recipe) {
   if (recipe.mode == Mode::kInference || recipe.loss != Loss::kSum) return {};
@@ -76,6 +88,7 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   append(basis, answer.time.basis);
   append(basis, measured_basis(platform, workspaces));
   append(basis, memory_basis(answer.memory));
+  append(basis, program_basis(request.trainer, model.recipe));
   if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
   if (answer.memory.held_by_names > 0) {
     basis.push_back(

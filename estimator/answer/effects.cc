@@ -11,7 +11,7 @@
 #include "estimator/request/platform.h"
 #include "estimator/settings/setting_row.h"
 #include "estimator/settings/tables.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/ops/op_row.h"

@@ -9,6 +9,7 @@
 #include "estimator/memory/process_context.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
+#include "estimator/request/trainer.h"
 #include "graph/base/try.h"
 #include "graph/ir/display_name.h"
 
@@ -94,6 +95,15 @@ void widen_where_compiled(const Recipe& recipe, bool replayed, MemoryEstimate& m
   range.high += part(recipe.compiled, kCompiledMore) + part(replayed, kReplayedMore);
 }
 
+void widen_by_program(const MemoryQuestion& of, MemoryEstimate& memory) {
+  const MemorySpread* spread = memory_spread(of.program.trainer, of.model.recipe);
+  if (!spread) return;
+  const auto bytes = static_cast<double>(memory.device_bytes);
+  Range& range = memory.device_range;
+  range.low = std::min(range.low, std::lround((1 - spread->less) * bytes));
+  range.high = std::max(range.high, std::lround((1 + spread->more) * bytes));
+}
+
 // Where memory is short the allocator frees what it keeps, and a step may run as long as its
 // tensors fit beside the context: on an H100 33 batches of eight networks ran or failed so.
 void widen_where_short(MemoryEstimate& memory, int64_t usable) {
@@ -152,7 +162,7 @@ void set_by_names(const MemoryQuestion& of, std::span<const BufferId> storages,
 }
 
 // What nobody replays: names of the code, a compiler, passes that are replayed, what a file leaves
-// open, a card that is full.
+// open, what a program does besides steps, a card that is full.
 void widen(const MemoryQuestion& of, MemoryEstimate& m) {
   Range& range = m.device_range;
   range.low = std::max<int64_t>(0, range.low - m.held_by_names);
@@ -160,6 +170,7 @@ void widen(const MemoryQuestion& of, MemoryEstimate& m) {
   widen_where_compiled(of.model.recipe, of.program.cuda_graphs, m);
   range.low = std::max<int64_t>(0, range.low - of.model.open_less.evaluate(of.binding).value_or(0));
   range.high += of.model.open_more.evaluate(of.binding).value_or(0);
+  widen_by_program(of, m);
   widen_where_short(m, of.platform.usable_bytes);
 }
 

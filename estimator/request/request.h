@@ -115,8 +115,11 @@ struct KernelRequest {
   bool operator==(const KernelRequest&) const = default;
 };
 
+struct TrainerRow;  // estimator/request/trainer.h
+
 // What the program does around a step: how it starts, loads batches and goes through its data.
 struct ProgramRequest {
+  const TrainerRow* trainer = nullptr;  // whose defaults hold where no setting is given
   std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
   std::optional<int64_t> context_bytes;
   bool cuda_graphs = false;        // forward and backward passes are captured once and replayed
@@ -135,8 +138,6 @@ struct ProgramRequest {
   bool operator==(const ProgramRequest&) const = default;
 };
 
-struct TrainerRow;  // estimator/settings/trainer.h
-
 struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   Recipe recipe;
   ServingRequest server;
@@ -147,8 +148,6 @@ struct Request : ModelRequest, PlatformRequest, KernelRequest, ProgramRequest {
   bool minimum = false;  // fill MemoryEstimate::minimum_bytes: some ten replays more
   // Settings that the user gave, by name: of those without effect it is said (effects.h).
   std::set<std::string, std::less<>> given;
-  // Whose defaults hold where no setting is given; null: nobody's.
-  const TrainerRow* trainer = nullptr;
   std::string defaults;  // the user's own that were taken, and whence: for the basis
   std::set<std::string, std::less<>> by_default;  // their names
   bool operator==(const Request&) const = default;

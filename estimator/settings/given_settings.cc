@@ -6,7 +6,7 @@
 #include <map>
 
 #include "estimator/settings/agreement.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"

@@ -6,7 +6,7 @@
 #include "estimator/settings/acts.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
@@ -94,6 +94,7 @@ std::span<const SettingRow> gradient_settings() {
        .help = "a training program, for its defaults; or its configuration file: "
                "TrainingArguments, peft's, torchtune's, axolotl's, DeepSpeed's, ...",
        .value = trainer(),
+       .record = {.name = "trainer"},
        .acts = {trains, "inference trains nothing"}},
   };
   return rows;

@@ -4,7 +4,7 @@
 
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/record_forms.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "hwdb/measured/keys.h"
 
 namespace plimsoll {
@@ -33,9 +33,9 @@ bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
 
 // What the program that ran does, of what the record leaves open.
 void read_trainer(const MeasuredRun& run, Request& into) {
-  const TrainerRow* trainer = trainer_of(run.framework);
-  if (!trainer) return;
-  for (const TrainerDefault& one : trainer->defaults) {
+  if (!into.trainer) into.trainer = trainer_of(run.framework);
+  if (!into.trainer) return;
+  for (const TrainerDefault& one : into.trainer->defaults) {
     const SettingRow* row = find_setting(one.setting);
     const auto written = row->record.name.empty() ? std::nullopt : value_of(run, row->record.name);
     if (!written || leaves_variant(one, *written)) (void)row->value.read(*row, one.text, into);

@@ -101,6 +101,7 @@ const MeasuredKey kKeys[] = {
     {"bitsandbytes", &R::bitsandbytes},
     {"quantizer", &R::quantizer},
     {"lora_form", &R::lora_form},
+    {"trainer", &R::trainer},
     {"lora_in_blocks", &R::lora_in_blocks},
     {"loss_form", &R::loss_form},
     {"loss_shift", &R::loss_shift},

@@ -48,6 +48,7 @@ ASKED = [
     ("... 90 % below", peaks, p90, .20, True),
     ("card or reserved: median error", cards, middle, .08, True),
     ("... 90 % below", cards, p90, .20, True),
+    ("card inside its range", lambda l: cards(l) and l["range"], inside, .88, False),
     ("ran: predicted so", ran, ended, .97, False),
     ("did not fit: predicted so", lambda l: l["quantity"] == "fits", right(0), .85, False),
     ("step on A100 and H100: mean error", steps, average, .12, True),

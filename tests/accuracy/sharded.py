@@ -24,6 +24,10 @@ def of(sources, *quantities):
     return lambda l: l["source"] in sources and l["quantity"] in quantities
 
 
+def ranged(takes):
+    return lambda l: takes(l) and l["range"]
+
+
 def p90(lines):
     errors = sorted(abs(l["error"]) for l in measured(lines))
     return errors[int(.9 * len(errors))] if errors else None
@@ -59,6 +63,7 @@ ASKED = [
     ("... 90 % below", of(LIBRARIES, *PEAKS), p90, .12, True),
     ("... where programs decide: median error", of(PROGRAMS, *PEAKS, "nvidia_smi_mb"), middle, .10, True),
     ("... ... 90 % below", of(PROGRAMS, *PEAKS, "nvidia_smi_mb"), p90, .25, True),
+    ("... ... inside their range", ranged(of(PROGRAMS + ("internevo",), *PEAKS, "nvidia_smi_mb")), inside, .88, False),
     ("did not fit: predicted so", of(LIBRARIES + PROGRAMS, "fits"), right(0), .85, False),
     ("step, FSDP and ZeRO: mean error", of(STEPS, "total_ms"), average, .11, True),
     ("step, data x tensor x pipeline parallel: mean error", of(THREE_AXES, "total_ms"), average, .20, True),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "estimator/app/trainer_files/trainer_file.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "graph/base/escape.h"
 #include "graph/base/folder.h"
 #include "graph/base/setting.h"

@@ -185,7 +185,7 @@ TEST_CASE("optimizers: nobody but their table names them") {
       if (extension != ".cc" && extension != ".h") continue;
       // The table; examples in comments; what programs take by default, and call their own.
       if (path == "graph/eager/optimizers.cc" || path == "graph/ir/optimizer.h" ||
-          path == "estimator/settings/trainer.cc" ||
+          path == "estimator/request/trainer.cc" ||
           path.starts_with("estimator/app/trainer_files/"))
         continue;
       const std::string text = test::read_bytes(entry.path().string());

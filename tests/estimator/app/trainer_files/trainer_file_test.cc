@@ -7,7 +7,7 @@
 #include <map>
 
 #include "estimator/settings/setting_row.h"
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 #include "graph/family/family.h"
 #include "tests/estimator/app/trainer_files/trainer_texts.h"
 #include "tests/support/scratch.h"

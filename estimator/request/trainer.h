@@ -6,10 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "graph/ir/recipe.h"
+
 namespace plimsoll {
 
 struct TrainerDefault {
   std::string_view setting, text;
+};
+
+// How far a program's process is from what its steps are predicted to take, as shares of that: the
+// 95 % range of measured runs.
+struct MemorySpread {
+  double less = 0, more = 0;
+  std::string_view source;
 };
 
 struct TrainerRow {
@@ -17,11 +26,15 @@ struct TrainerRow {
   std::string_view program;  // "Hugging Face's Trainer"
   std::span<const TrainerDefault> defaults;
   std::string_view source;
+  const MemorySpread& spread;
 };
 
 std::span<const TrainerRow> trainers();
 // Null where no row has the name.
 const TrainerRow* find_trainer(std::string_view name);
+// ... and of a training by nobody's: null where a model is whole on each GPU and all of it is
+// trained, which is a loop of steps. Adapters and shares of a model are trained by programs.
+const MemorySpread* memory_spread(const TrainerRow* trainer, const Recipe& recipe);
 // What to say of a word that names no program of the table but a way of sharing a model, or a
 // program that leaves all to others; empty where nothing is known of it.
 std::string help_for_trainer(std::string_view name);

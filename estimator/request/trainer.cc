@@ -1,8 +1,9 @@
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 #include "graph/base/setting.h"
@@ -11,8 +12,20 @@
 namespace plimsoll {
 namespace {
 
+// What runs little else than steps.
+constexpr MemorySpread kSteps{
+    .less = .17,
+    .more = .10,
+    .source = "nanotron, torchtitan, torchao and torchtune: 38 of 39 published runs within it"};
+// What also loads and gathers weights, evaluates, has batches of other lengths, and decides what
+// ranks keep for each other.
+constexpr MemorySpread kMoreThanSteps{
+    .less = .17, .more = .32, .source = "95 % of published runs of the other programs within it"};
+
 constexpr TrainerDefault kHuggingFace[] = {
     {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"keep-outputs", "off"}};
+constexpr TrainerDefault kHuggingFace4[] = {
+    {"clip-grad-norm", "1"}, {"optimizer", "adamw"}, {"keep-outputs", "off"}};
 constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},
                                    {"optimizer", "adamw-fused"},
                                    {"checkpoint", "blocks"},
@@ -100,54 +113,70 @@ constexpr TrainerDefault kMegatronBridge[] = {
 
 constexpr TrainerRow kTrainers[] = {
     {"hf", "Hugging Face's Trainer", kHuggingFace,
-     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()"},
+     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()",
+     kMoreThanSteps},
+    {"hf-4", "Hugging Face's Trainer with PyTorch before 2.8", kHuggingFace4,
+     "transformers 4.30 to 5, training_args.py: default_optim by PyTorch's version; else as hf",
+     kMoreThanSteps},
     {"trl", "TRL's SFTTrainer", kTrl,
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
-     "trainer/sft_trainer.py since 0.27 prepares no quantized model"},
+     "trainer/sft_trainer.py since 0.27 prepares no quantized model",
+     kMoreThanSteps},
     {"torchtitan", "torchtitan", kTorchtitan,
      "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation, "
      "context_parallel_rotate_method; "
      "models/llama3/config_registry.py: SelectiveAC; its loss in parts of 2026 is left out; "
      "train.py: "
-     "del pred"},
+     "del pred",
+     kSteps},
     {"torchtune", "torchtune", kTorchtune,
      "torchtune, recipes/configs/llama3_1/8B_lora_single_device.yaml: clip_grad_norm, optimizer, "
      "dtype, enable_activation_checkpointing, loss, lora_alpha, lora_attn_modules, "
-     "apply_lora_to_mlp; recipes/lora_finetune_single_device.py: del outputs"},
+     "apply_lora_to_mlp; recipes/lora_finetune_single_device.py: del outputs",
+     kSteps},
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
-     "of 2025.8 and before; its checkpoints are counted on the card"},
+     "of 2025.8 and before; its checkpoints are counted on the card",
+     kMoreThanSteps},
     {"litgpt", "litgpt", kLitgpt,
      "litgpt of 2023 to 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
      "chunked_cross_entropy(), adapters in the type of the model, bitsandbytes 0.42 by Fabric's "
      "BitsandbytesPrecision, no_backward_sync(), FSDPStrategy that wraps only blocks; lora.py: "
-     "LoRAQKVLinear"},
+     "LoRAQKVLinear",
+     kMoreThanSteps},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
      "mosaicml/llm-foundry up to 0.5 uses it: setup.py (flash-attn 1.0.9), "
-     "models/mpt/modeling_mpt.py (train_metrics, loss_fn), scripts/train/yamls/pretrain"},
+     "models/mpt/modeling_mpt.py (train_metrics, loss_fn), scripts/train/yamls/pretrain",
+     kMoreThanSteps},
     {"fsdp-qlora", "FSDP1 + bitsandbytes (or HQQ)", kFsdpQlora,
      "AnswerDotAI/fsdp_qlora, train.py: grad_norm, optimizer, use_gradient_checkpointing, "
      "lora_rank, "
-     "lora_alpha, lora_dropout; get_peft_model() without prepare_model_for_kbit_training()"},
+     "lora_alpha, lora_dropout; get_peft_model() without prepare_model_for_kbit_training()",
+     kMoreThanSteps},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
      "distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py, "
      "models/gpt/gpt_model.py (it returns losses); training/arguments.py (transformer_impl); "
-     "TransformerEngine, attention/dot_product_attention/utils.py (get_attention_backend)"},
+     "TransformerEngine, attention/dot_product_attention/utils.py (get_attention_backend)",
+     kMoreThanSteps},
     {"megatron-deepspeed", "Megatron-DeepSpeed", kMegatronDeepSpeed,
      "bigscience-workshop/Megatron-DeepSpeed, megatron/arguments.py (clip_grad), "
      "megatron/model/transformer.py (ParallelAttention), fused_softmax.py, "
-     "megatron/mpu/cross_entropy.py; Apex's FusedAdam"},
+     "megatron/mpu/cross_entropy.py; Apex's FusedAdam",
+     kMoreThanSteps},
     {"megatron-deepspeed-bf16", "Megatron-DeepSpeed with BF16_Optimizer", kMegatronDeepSpeedBf16,
-     "DeepSpeed, runtime/bf16_optimizer.py (update_hp_grads); else as megatron-deepspeed"},
+     "DeepSpeed, runtime/bf16_optimizer.py (update_hp_grads); else as megatron-deepspeed",
+     kMoreThanSteps},
     {"megatron-bridge", "Megatron-Bridge", kMegatronBridge,
      "NVIDIA-NeMo/Megatron-Bridge, perf_recipes/_common.py (apply_rope_fusion, "
-     "cross_entropy_fusion_impl), training/comm_overlap.py (tp_comm_overlap); else as megatron"},
+     "cross_entropy_fusion_impl), training/comm_overlap.py (tp_comm_overlap); else as megatron",
+     kMoreThanSteps},
     {"nanotron", "nanotron", kNanotron,
      "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "
      "optim/gradient_accumulator.py, parallel/tensor_parallel/functional.py, models/base.py "
-     "(block_compute_costs), models/llama.py (it returns a loss)"},
+     "(block_compute_costs), models/llama.py (it returns a loss)",
+     kSteps},
 };
 
 }  // namespace
@@ -157,6 +186,19 @@ std::span<const TrainerRow> trainers() { return kTrainers; }
 const TrainerRow* find_trainer(std::string_view name) {
   const auto* row = std::ranges::find(kTrainers, name, &TrainerRow::name);
   return row == std::end(kTrainers) ? nullptr : row;
+}
+
+const MemorySpread* memory_spread(const TrainerRow* trainer, const Recipe& recipe) {
+  if (recipe.mode == Mode::kInference) return nullptr;
+  if (trainer) return &trainer->spread;
+  const ParallelPlan& plan = recipe.parallel;
+  const auto takes = [&](Axis axis) { return plan.mesh.extent(axis) > 1; };
+  const bool fully_sharded = takes(Axis::kShard) && plan.sharded_by == ShardedBy::kFsdp2;
+  const bool divided = std::ranges::any_of(
+      std::array{Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kStage}, takes);
+  if (recipe.finetune.kind != FinetuneKind::kFull || divided) return &kMoreThanSteps;
+  if (!takes(Axis::kShard)) return nullptr;
+  return fully_sharded ? &kSteps : &kMoreThanSteps;
 }
 
 std::string help_for_trainer(std::string_view name) {

@@ -1,4 +1,4 @@
-#include "estimator/settings/trainer.h"
+#include "estimator/request/trainer.h"
 
 #include <doctest/doctest.h>
 
@@ -178,6 +178,41 @@ TEST_CASE("a way of sharing a model is no trainer, and is said by its own settin
   }
   CHECK(help_for("deepspeed").find(setting("zero", "3")) != std::string::npos);
   CHECK(help_for_trainer("nobody").empty());
+}
+
+TEST_CASE("programs take more or less than their steps; a loop on whole models does not") {
+  const auto spread = [](const Texts& texts) {
+    const Request request = asked_by(texts);
+    return memory_spread(request.trainer, request.recipe);
+  };
+  CHECK(spread({}) == nullptr);
+  CHECK(spread({{"trainer", "hf"}, {"mode", "inference"}}) == nullptr);
+  const MemorySpread* adapted = spread({{"finetune", "lora"}});
+  REQUIRE(adapted);
+  CHECK(spread({{"trainer", "hf"}}) == adapted);
+  CHECK(spread({{"trainer", "torchtune"}, {"finetune", "lora"}})->more < adapted->more);
+  for (const TrainerRow& row : trainers()) {
+    CHECK(row.spread.less > 0);
+    CHECK(row.spread.more > 0);
+    CHECK_FALSE(row.spread.source.empty());
+  }
+}
+
+TEST_CASE("without a program's name, whose sharding it is decides how wide memory's range is") {
+  Recipe recipe;
+  Mesh& mesh = recipe.parallel.mesh;
+  mesh.extent(Axis::kData) = 8;
+  CHECK(memory_spread(nullptr, recipe) == nullptr);
+  mesh.extent(Axis::kShard) = 8;
+  const MemorySpread* fsdp2 = memory_spread(nullptr, recipe);
+  REQUIRE(fsdp2);
+  recipe.parallel.sharded_by = ShardedBy::kZero;
+  const MemorySpread* zero = memory_spread(nullptr, recipe);
+  REQUIRE(zero);
+  CHECK(fsdp2->more < zero->more);
+  mesh.extent(Axis::kTensor) = 2;
+  recipe.parallel.sharded_by = ShardedBy::kFsdp2;
+  CHECK(memory_spread(nullptr, recipe) == zero);
 }
 
 }  // namespace plimsoll
