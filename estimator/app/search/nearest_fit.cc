@@ -64,24 +64,26 @@ std::vector<Device> larger_devices(const Hwdb& hwdb, const Platform& platform, i
 
 void find_other_device(const FailedSearch& failed, const PricedPlans::Least& least,
                        NearestFit& nearest) {
-  constexpr size_t kMostTried = 6;
-  const auto devices = larger_devices(failed.hwdb, failed.platform, least.bytes);
-  for (size_t i = 0; i < std::min(devices.size(), kMostTried); ++i) {
+  const auto fitting = [&](const Device& device) -> std::optional<PricedPlan> {
     Request other = failed.request;
-    other.devices = {devices[i].id};
+    other.devices = {device.id};
     other.memory_bytes.reset();
     other.link.clear();
-    const auto platform = find_platform(failed.hwdb, other, devices[i].id);
-    if (!platform) continue;
+    const auto platform = find_platform(failed.hwdb, other, device.id);
+    if (!platform) return std::nullopt;
     const ClusterPlan one[] = {least.plan};
     PricedPlans search(other, failed.hwdb, *platform, failed.prices);
     const auto all = search.run(one, kLittle, 1);
-    if (const EstimatedPlan* fits = first_that_fits(all)) {
-      nearest.device_id = devices[i].id;
-      nearest.on_other_device = fits->priced;
-      return;
-    }
-  }
+    const EstimatedPlan* fits = first_that_fits(all);
+    return fits ? std::optional(fits->priced) : std::nullopt;
+  };
+  // A plan that fits a card fits larger ones.
+  const auto devices = larger_devices(failed.hwdb, failed.platform, least.bytes);
+  const auto smallest =
+      std::ranges::partition_point(devices, [&](const Device& device) { return !fitting(device); });
+  if (smallest == devices.end()) return;
+  nearest.device_id = smallest->id;
+  nearest.on_other_device = *fitting(*smallest);
 }
 
 }  // namespace
