@@ -12,11 +12,15 @@ namespace plimsoll {
 namespace {
 
 constexpr TrainerDefault kHuggingFace[] = {
-    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"keep-outputs", "off"}};
+    {"clip-grad-norm", "1"},
+    {"optimizer", "adamw-fused"},
+    {"keep-outputs", "off"},
+    {"widen-outputs", "accelerate"}};
 constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},
                                    {"optimizer", "adamw-fused"},
                                    {"checkpoint", "blocks"},
                                    {"keep-outputs", "off"},
+                                   {"widen-outputs", "accelerate"},
                                    {"kbit-prepare", "off"}};
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
@@ -50,7 +54,9 @@ constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"lora-form", "litgpt"},
                                       {"no-sync", "on"},
                                       {"lora-in-blocks", "on"},
-                                      {"loss-form", "chunked"}};
+                                      {"loss-form", "chunked"},
+                                      {"widen-outputs", "fabric"},
+                                      {"last-outputs", "on"}};
 
 // Its metrics are LanguageCrossEntropy and LanguagePerplexity, of each micro-batch.
 constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
