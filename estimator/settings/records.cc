@@ -33,7 +33,7 @@ bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
 
 // What the program that ran does, of what the record leaves open.
 void read_trainer(const MeasuredRun& run, Request& into) {
-  const TrainerRow* trainer = trainer_of(run.framework);
+  const TrainerRow* trainer = trainer_of(run.framework, run.framework_version);
   if (!trainer) return;
   for (const TrainerDefault& one : trainer->defaults) {
     const SettingRow* row = find_setting(one.setting);

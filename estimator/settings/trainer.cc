@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "hwdb/version.h"
 
 namespace plimsoll {
 namespace {
@@ -57,6 +60,9 @@ constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"loss-form", "chunked"},
                                       {"widen-outputs", "fabric"},
                                       {"last-outputs", "on"}};
+
+constexpr std::span<const TrainerDefault> kLitgpt2023 =
+    std::span(kLitgpt).first<std::size(kLitgpt) - 1>();  // without last-outputs
 
 // Its metrics are LanguageCrossEntropy and LanguagePerplexity, of each micro-batch.
 constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
@@ -123,11 +129,16 @@ constexpr TrainerRow kTrainers[] = {
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
+    {"litgpt-2023", "litgpt", kLitgpt2023,
+     "litgpt until February 2024, finetune/lora.py: get_batch() puts the longest sample first, when "
+     "no batch was before it; else as litgpt",
+     "2.2"},
     {"litgpt", "litgpt", kLitgpt,
-     "litgpt of 2023 to 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
+     "litgpt of 2024 and 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
      "chunked_cross_entropy(), adapters in the type of the model, bitsandbytes 0.42 by Fabric's "
      "BitsandbytesPrecision, no_backward_sync(), FSDPStrategy that wraps only blocks; lora.py: "
-     "LoRAQKVLinear"},
+     "LoRAQKVLinear; fit() names logits until the model has returned the next ones, Fabric's "
+     "convert_output() widens them"},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
      "mosaicml/llm-foundry up to 0.5 uses it: setup.py (flash-attn 1.0.9), "
@@ -190,13 +201,16 @@ std::string help_for_trainer(std::string_view name) {
   return {};
 }
 
-const TrainerRow* trainer_of(std::string_view framework) {
+const TrainerRow* trainer_of(std::string_view framework, std::string_view version) {
   constexpr std::string_view kBetween = " / ";
   const size_t at = framework.find(kBetween);
   if (at == framework.npos) return nullptr;
   const std::string_view named = framework.substr(at + kBetween.size());
+  const std::optional<Version> pytorch = parse_version(version);
   const auto* row = std::ranges::find_if(kTrainers, [&](const TrainerRow& one) {
     if (!named.starts_with(one.program)) return false;
+    const bool earlier = !one.before_pytorch.empty();
+    if (earlier && !(pytorch && *pytorch < *parse_version(one.before_pytorch))) return false;
     const std::string_view rest = named.substr(one.program.size());
     return rest.empty() || rest.starts_with(" + ") || rest.starts_with(" (");
   });
