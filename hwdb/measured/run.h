@@ -75,8 +75,8 @@ struct MeasuredRun {
   std::optional<int64_t> lora_rank, lora_alpha;
   std::optional<bool> adapter_fp32;  // adapters are in 32 bits, whatever the model is in
   std::string kbit_prepare, bitsandbytes, quantizer, lora_form;  // as the settings of these names
-  std::string loss_form, loss_shift;                             // as the settings of these names
-  std::optional<bool> keep_outputs;                              // as --keep-outputs
+  std::string loss_form, loss_shift, widen_outputs;              // as the settings of these names
+  std::optional<bool> keep_outputs, last_outputs;                // as the settings of these names
   std::string checkpoint;  // "none", "full": which feature maps are computed again
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
