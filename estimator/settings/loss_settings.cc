@@ -43,13 +43,6 @@ bool shifts(const SettingScope& s) {
          has_all_scores(recipe.parallel);
 }
 
-bool keeps_or_not(const SettingScope& s) {
-  const Recipe& recipe = s.model.recipe;
-  const bool runs_head =
-      loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
-  return trains(s) && !runs_head && recipe.score_metrics == 0;
-}
-
 bool has_scores(const SettingScope& s) {
   return trains(s) && s.model.recipe.loss == Loss::kCausalLm && !loss_runs_head(s.model.recipe);
 }
@@ -60,6 +53,10 @@ bool returns_outputs(const SettingScope& s) {
   const bool runs_head =
       loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
   return !runs_head || recipe.loss_form == LossForm::kChunked;
+}
+
+bool keeps_or_not(const SettingScope& s) {
+  return trains(s) && returns_outputs(s) && s.model.recipe.score_metrics == 0;
 }
 
 bool names_outputs(const SettingScope& s) {

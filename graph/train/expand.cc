@@ -292,7 +292,7 @@ class Expander {
       machine_.mark_end_of_forward();
       return {};
     }
-    if (!forward_->head()) name_outputs(outputs_of(*chain.back()));
+    if (recipe_.keeps_last_outputs && !forward_->head()) name_outputs(outputs_of(*chain.back()));
     machine_.enter(Phase::kLoss, kNoNode);
     auto loss = TRY(network_loss(machine_, *forward_, *chain.back(), placements_.split,
                                  [&](std::vector<Value> made) { name_outputs(std::move(made)); }));
@@ -337,6 +337,7 @@ class Expander {
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();
+      if (!recipe_.keeps_last_outputs) named_.clear();
     } else {
       if (made.loss.defined()) made.values.push_back(made.loss);
       std::ranges::move(made.values, std::back_inserter(held_));
@@ -378,13 +379,12 @@ class Expander {
   // The program's names hold these from now on, no longer those of the pass before: those were the
   // last that held its graph.
   void name_outputs(std::vector<Value> outputs) {
-    const bool in_loop = recipe_.keeps_outputs && recipe_.keeps_last_outputs;
-    if (!in_loop || is_stage()) return;
+    if (!recipe_.keeps_outputs || is_stage()) return;
     named_ = std::move(outputs);
-    if (!first_named_) first_named_ = machine_.here();
+    if (recipe_.keeps_last_outputs && !first_named_) first_named_ = machine_.here();
   }
 
-  // They live on into the next step, as those of the step before did into this one.
+  // Those of a loop live on into the next step, as those of the step before did into this one.
   void let_go_of_names() {
     const size_t end = machine_.here();
     named_.clear();
@@ -419,7 +419,7 @@ class Expander {
   std::vector<std::unique_ptr<Observer>> strategies_;
   std::map<int64_t, MicroBatch> in_flight_;
   std::vector<Value> held_;
-  std::vector<Value> named_;           // outputs that the program's names hold into the next pass
+  std::vector<Value> named_;           // outputs that names of the program hold, not the network's
   std::optional<size_t> first_named_;  // the event from which the names hold the first pass's
   Value scale_;  // of the loss, in fp16 mixed precision
   // Where the optimizer has copies of weights: gradients of the step before, and of the copies.
