@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
+#include "hwdb/version.h"
 
 namespace plimsoll {
 namespace {
@@ -22,15 +25,17 @@ constexpr MemorySpread kSteps{
 constexpr MemorySpread kMoreThanSteps{
     .less = .17, .more = .32, .source = "95 % of published runs of the other programs within it"};
 
-constexpr TrainerDefault kHuggingFace[] = {
-    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"}, {"keep-outputs", "off"}};
-constexpr TrainerDefault kHuggingFace4[] = {
-    {"clip-grad-norm", "1"}, {"optimizer", "adamw"}, {"keep-outputs", "off"}};
-constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},
-                                   {"optimizer", "adamw-fused"},
-                                   {"checkpoint", "blocks"},
-                                   {"keep-outputs", "off"},
-                                   {"kbit-prepare", "off"}};
+constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
+                                           {"optimizer", "adamw-fused"},
+                                           {"keep-outputs", "off"},
+                                           {"widen-outputs", "accelerate"}};
+constexpr TrainerDefault kHuggingFace4[] = {{"clip-grad-norm", "1"},
+                                            {"optimizer", "adamw"},
+                                            {"keep-outputs", "off"},
+                                            {"widen-outputs", "accelerate"}};
+constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
+                                   {"checkpoint", "blocks"},        {"keep-outputs", "off"},
+                                   {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"}};
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
                                           {"checkpoint", "operators"},
@@ -63,7 +68,12 @@ constexpr TrainerDefault kLitgpt[] = {{"clip-grad-norm", "none"},
                                       {"lora-form", "litgpt"},
                                       {"no-sync", "on"},
                                       {"lora-in-blocks", "on"},
-                                      {"loss-form", "chunked"}};
+                                      {"loss-form", "chunked"},
+                                      {"widen-outputs", "fabric"},
+                                      {"last-outputs", "on"}};
+
+constexpr std::span<const TrainerDefault> kLitgpt2023 =
+    std::span(kLitgpt).first<std::size(kLitgpt) - 1>();  // without last-outputs
 
 // Its metrics are LanguageCrossEntropy and LanguagePerplexity, of each micro-batch.
 constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
@@ -115,9 +125,9 @@ constexpr TrainerRow kTrainers[] = {
     {"hf", "Hugging Face's Trainer", kHuggingFace,
      "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()",
      kMoreThanSteps},
-    {"hf-4", "Hugging Face's Trainer with PyTorch before 2.8", kHuggingFace4,
+    {"hf-4", "Hugging Face's Trainer", kHuggingFace4,
      "transformers 4.30 to 5, training_args.py: default_optim by PyTorch's version; else as hf",
-     kMoreThanSteps},
+     kMoreThanSteps, "2.8"},
     {"trl", "TRL's SFTTrainer", kTrl,
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
      "trainer/sft_trainer.py since 0.27 prepares no quantized model",
@@ -138,11 +148,17 @@ constexpr TrainerRow kTrainers[] = {
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card",
      kMoreThanSteps},
+    {"litgpt-2023", "litgpt", kLitgpt2023,
+     "litgpt until February 2024, finetune/lora.py: get_batch() puts the longest sample first, "
+     "when "
+     "no batch was before it; else as litgpt",
+     kMoreThanSteps, "2.2"},
     {"litgpt", "litgpt", kLitgpt,
-     "litgpt of 2023 to 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
+     "litgpt of 2024 and 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
      "chunked_cross_entropy(), adapters in the type of the model, bitsandbytes 0.42 by Fabric's "
      "BitsandbytesPrecision, no_backward_sync(), FSDPStrategy that wraps only blocks; lora.py: "
-     "LoRAQKVLinear",
+     "LoRAQKVLinear; fit() names logits until the model has returned the next ones, Fabric's "
+     "convert_output() widens them",
      kMoreThanSteps},
     {"composer", "composer", kComposer,
      "mosaicml/composer 0.14 to 0.16, trainer/trainer.py (_eval_train_metrics), metrics/nlp.py, as "
@@ -226,13 +242,16 @@ std::string help_for_trainer(std::string_view name) {
   return {};
 }
 
-const TrainerRow* trainer_of(std::string_view framework) {
+const TrainerRow* trainer_of(std::string_view framework, std::string_view version) {
   constexpr std::string_view kBetween = " / ";
   const size_t at = framework.find(kBetween);
   if (at == framework.npos) return nullptr;
   const std::string_view named = framework.substr(at + kBetween.size());
+  const std::optional<Version> pytorch = parse_version(version);
   const auto* row = std::ranges::find_if(kTrainers, [&](const TrainerRow& one) {
     if (!named.starts_with(one.program)) return false;
+    const bool earlier = !one.before_pytorch.empty();
+    if (earlier && !(pytorch && *pytorch < *parse_version(one.before_pytorch))) return false;
     const std::string_view rest = named.substr(one.program.size());
     return rest.empty() || rest.starts_with(" + ") || rest.starts_with(" (");
   });

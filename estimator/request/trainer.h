@@ -27,6 +27,9 @@ struct TrainerRow {
   std::span<const TrainerDefault> defaults;
   std::string_view source;
   const MemorySpread& spread;
+  // A row of its earlier releases, which ran on versions of PyTorch before this one; empty: it is
+  // of the others.
+  std::string_view before_pytorch{};
 };
 
 std::span<const TrainerRow> trainers();
@@ -39,7 +42,8 @@ const MemorySpread* memory_spread(const TrainerRow* trainer, const Recipe& recip
 // program that leaves all to others; empty where nothing is known of it.
 std::string help_for_trainer(std::string_view name);
 // As records of measured runs name it after its framework, with what it ran with or which it was:
-// "pytorch / nanotron", "pytorch / torchtitan + torchao". Null likewise.
-const TrainerRow* trainer_of(std::string_view framework);
+// "pytorch / nanotron", "pytorch / torchtitan + torchao"; with the version of PyTorch, empty where
+// it is not known. Null likewise.
+const TrainerRow* trainer_of(std::string_view framework, std::string_view version = {});
 
 }  // namespace plimsoll

@@ -15,6 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kForms = {"operators", "fused", "chunked",
                                                     "chunked-linear", "fused-linear"};
 
+constexpr std::array<std::string_view, 3> kWidened = {"off", "fabric", "accelerate"};
+
 constexpr std::array<std::string_view, 2> kShifts = {"labels", "logits"};
 
 constexpr std::string_view kNoForms =
@@ -41,15 +43,35 @@ bool shifts(const SettingScope& s) {
          has_all_scores(recipe.parallel);
 }
 
-bool keeps_or_not(const SettingScope& s) {
+bool has_scores(const SettingScope& s) {
+  return trains(s) && s.model.recipe.loss == Loss::kCausalLm && !loss_runs_head(s.model.recipe);
+}
+
+// The loss makes scores of all positions, which the model would return.
+bool returns_outputs(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
   const bool runs_head =
       loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
-  return trains(s) && !runs_head && recipe.score_metrics == 0;
+  return !runs_head || recipe.loss_form == LossForm::kChunked;
 }
 
-bool has_scores(const SettingScope& s) {
-  return trains(s) && s.model.recipe.loss == Loss::kCausalLm && !loss_runs_head(s.model.recipe);
+bool keeps_or_not(const SettingScope& s) {
+  return trains(s) && returns_outputs(s) && s.model.recipe.score_metrics == 0;
+}
+
+bool names_outputs(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  return trains(s) && recipe.keeps_outputs && returns_outputs(s) &&
+         recipe.parallel.mesh.extent(Axis::kStage) == 1;
+}
+
+bool widens_outputs(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  const PrecisionRow& precision = *recipe.precision;
+  const bool accelerate = recipe.widened_outputs == WidenedOutputs::kAccelerate;
+  if (accelerate && (!precision.autocast || recipe.loss_form >= LossForm::kChunked)) return false;
+  return bits(product_type(precision)) < 32 && returns_outputs(s) &&
+         (trains(s) || !accelerate);
 }
 
 bool has_loss_chunks(const SettingScope& s) {
@@ -95,6 +117,30 @@ std::span<const SettingRow> loss_settings() {
        .acts = {keeps_or_not,
                 "the loss computes the outputs itself, or metrics need them, or "
                 "nothing is trained"}},
+      {.name = "last-outputs",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "names still hold the last batch's outputs, and their graph, until the model has "
+               "returned the next batch's, as in a loop that is no function",
+       .default_text = "off",
+       .value = on_off_value<&Request::recipe, &Recipe::keeps_last_outputs>(),
+       .record = {.name = "last_outputs"},
+       .axis = SweepAxis::kKernels,
+       .acts = {names_outputs,
+                "outputs are let go of before the backward pass, or the loss computes and drops "
+                "them, or nothing is trained, or a pipeline is"}},
+      {.name = "widen-outputs",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "whose wrapper casts what the model returns to fp32: fabric (Lightning's), before "
+               "the loss; accelerate, behind the model's own loss, under autocast; or off",
+       .default_text = "off",
+       .value = word_value<kWidened, 0, &Request::recipe, &Recipe::widened_outputs>("LIBRARY"),
+       .record = {.name = "widen_outputs"},
+       .axis = SweepAxis::kKernels,
+       .acts = {widens_outputs,
+                "no output has 16 bits, or the loss computes and drops them; accelerate casts "
+                "under autocast alone"}},
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,

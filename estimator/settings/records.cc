@@ -33,7 +33,7 @@ bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
 
 // What the program that ran does, of what the record leaves open.
 void read_trainer(const MeasuredRun& run, Request& into) {
-  if (!into.trainer) into.trainer = trainer_of(run.framework);
+  if (!into.trainer) into.trainer = trainer_of(run.framework, run.framework_version);
   if (!into.trainer) return;
   for (const TrainerDefault& one : into.trainer->defaults) {
     const SettingRow* row = find_setting(one.setting);

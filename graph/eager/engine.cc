@@ -168,7 +168,7 @@ struct Engine {
         if (gradient.defined()) held->push_back(std::move(gradient));
       }
     } else {
-      node->kept.clear();
+      std::erase_if(node->kept, [](const Kept& kept) { return !kept.with_node; });
       node->region.reset();
     }
     if (m.activations_) m.activations_->has_run();

@@ -48,6 +48,13 @@ Value loss_of_part(Machine& m, const Value& scores, const Value& targets) {
   return nll(m, softmax(m, wide, 1, true), view(m, targets, {targets.count()}));
 }
 
+// All are there until the last one has its copy.
+std::vector<Value> widened(Machine& m, const std::vector<Value>& parts) {
+  std::vector<Value> wide;
+  for (const Value& part : parts) wide.push_back(cast(m, part, DType::kFloat32));
+  return wide;
+}
+
 // The hidden states of positions that have a target: of all, where nothing is masked.
 Value with_target(Machine& m, const Value& rows, const Value& targets) {
   const Value indices = m.allocate(DType::kInt64, {rows.sizes()[0]});
@@ -131,7 +138,7 @@ Value fused_causal_lm(Machine& m, const Value& scores, bool narrow) {
 }
 
 Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_of, int64_t chunks,
-                        bool together) {
+                        bool together, const Returned& returned) {
   const Value targets = next_tokens(m, hidden);
   const std::vector<Value> target_parts = parts_of(m, targets, 0, chunks);
   std::vector<Value> parts;
@@ -140,6 +147,8 @@ Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_
   } else {
     for (const Value& part : parts_of(m, hidden, hidden.rank() - 2, chunks))
       parts.push_back(scores_of(part));
+    if (m.recipe().widened_outputs == WidenedOutputs::kFabric) parts = widened(m, parts);
+    if (returned) returned(parts);
   }
   Value total;
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -11,6 +11,8 @@ namespace plimsoll::eager {
 
 // Makes scores of the last hidden states, of some or of all positions.
 using ScoresOf = std::function<Value(const Value& hidden)>;
+// Is told what the network returns to the program, before the program's loss reads it.
+using Returned = std::function<void(std::vector<Value> outputs)>;
 
 // By PyTorch's operators, of a copy in 32 bits of all scores but the last position's
 // (Recipe::shifts_scores); `narrow`: in the type that they have.
@@ -23,10 +25,10 @@ Value shifted_causal_lm(Machine& m, const Value& scores, bool narrow);
 Value fused_causal_lm(Machine& m, const Value& scores, bool narrow = false);
 
 // Sums over `chunks` parts of all positions. torchtune, modules/loss: ce_chunked_output_loss.py,
-// where the network makes the scores of all parts first; with `together` cross_entropy_loss.py
+// where the network makes and returns the scores of all parts first; with `together` cross_entropy_loss.py
 // (LinearCrossEntropyLoss), which makes them part by part of the positions that have a target.
 Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_of, int64_t chunks,
-                        bool together);
+                        bool together, const Returned& returned = {});
 
 // The last layer, without a bias, and the loss as one function, whose gradients are made in its
 // forward pass, of as many positions at once as have scores of about the hidden states' size.

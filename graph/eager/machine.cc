@@ -290,6 +290,29 @@ bool Machine::repeat_apart_since(size_t begin, int64_t times) {
   return true;
 }
 
+void Machine::carry_over(size_t end, size_t until) {
+  std::vector<Event> there, freed;
+  for (size_t i = end; i < step_.events.size(); ++i) {
+    if (step_.events[i].kind != Event::Kind::kFree) continue;
+    const auto older = static_cast<BufferId>(step_.buffers.size());
+    step_.buffers.push_back(Buffer(step_.buffers[step_.events[i].id]));
+    there.push_back({Event::Kind::kAllocate, Phase::kForward, older, kNoNode});
+    freed.push_back({Event::Kind::kFree, Phase::kForward, older, kNoNode});
+  }
+  const auto begin = step_.events.begin();
+  step_.events.insert(begin + static_cast<std::ptrdiff_t>(until), freed.begin(), freed.end());
+  step_.events.insert(step_.events.begin(), there.begin(), there.end());
+  const auto move = [&](size_t& event) {
+    event += there.size() + (event >= until ? freed.size() : 0);
+  };
+  for (Repeat& repeat : step_.repeats) {
+    move(repeat.begin);
+    move(repeat.end);
+  }
+  for (Access& access : accesses_) move(access.event);
+  move(step_.end_of_forward);
+}
+
 void Machine::mark_end_of_forward() {
   step_.end_of_forward = step_.events.size();
   step_.saved.clear();

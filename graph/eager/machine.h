@@ -200,6 +200,10 @@ class Machine {
   // The same of passes whose results wait together (graph/eager/repeated_passes.h).
   bool repeat_apart_since(size_t begin, int64_t times);
 
+  // What was freed since `end` lives on into the next step. This one begins with as much, of the
+  // step before, which is freed at the event `until`. The step is written whole by now.
+  void carry_over(size_t end, size_t until);
+
   // Writes down what is saved now, as Step::saved and end_of_forward. Of several passes the last
   // one's stands.
   void mark_end_of_forward();

@@ -45,7 +45,9 @@ Value quantized_linear(Machine& m, const Value& given, const Value& weight, cons
   const Value inputs[] = {x};
   std::vector<Kept> kept = {{weight, "a product with a quantized weight keeps the weight"}};
   if (m.recipe().finetune.keeps_inputs)
-    kept.push_back({x, "bitsandbytes keeps the input, though no gradient reads it"});
+    kept.push_back({.value = x,
+                    .rule = "bitsandbytes keeps the input, though no gradient reads it",
+                    .with_node = true});
   m.record(y, inputs, std::move(kept), [type](Machine& mm, const Gradients& g, const GradNode& n) {
     return Gradients{matmul(mm, g[0], widened(mm, n.saved(0), type))};
   });

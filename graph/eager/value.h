@@ -91,6 +91,7 @@ using Backward = std::function<Gradients(Machine&, const Gradients&, const GradN
 struct Kept {
   Value value;
   std::string_view rule;
+  bool with_node = false;  // an attribute of the node (ctx.tensors): backward does not let go of it
 };
 
 struct Edge {

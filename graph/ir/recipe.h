@@ -26,6 +26,11 @@ std::string_view name(Loss loss);  // "cross_entropy"
 // puts the gradient in the scores' place; over parts of the sequence, after the last layer or
 // together with it; or with the last layer, whose gradients are made in the forward pass.
 enum class LossForm : uint8_t { kOperators, kFused, kChunked, kChunkedLinear, kFusedLinear };
+// Whose wrapper of the network casts what it returns to 32 bits. The loss of Lightning Fabric's
+// programs reads that (lightning/fabric/wrappers.py, _FabricModule.forward(), convert_output() of
+// its plugins for 16 bits); accelerate's come behind the loss that the model itself computes, under
+// autocast alone (accelerate/accelerator.py, prepare_model(): convert_outputs_to_fp32()).
+enum class WidenedOutputs : uint8_t { kNone, kFabric, kAccelerate };
 // When gradients are set to nothing (or to zero: kKeep) relative to the step.
 enum class ZeroGrad : uint8_t { kNone, kBefore, kAfter, kKeep };
 
@@ -47,8 +52,11 @@ struct Recipe {
   // Scores are copied without the last position, where others move the labels by one
   // (transformers before 4.49, loss/loss_utils.py, ForCausalLMLoss()).
   bool shifts_scores = false;
-  // The program's names hold what the network returned until the next step.
+  // The program's names hold what the network returned until the step ends.
   bool keeps_outputs = true;
+  // ... until the network has returned the next batch's: the step is a loop's body, no function.
+  bool keeps_last_outputs = false;
+  WidenedOutputs widened_outputs = WidenedOutputs::kNone;
   // Metrics of each batch's scores, a cross entropy each without a gradient, behind its backward
   // pass.
   int64_t score_metrics = 0;

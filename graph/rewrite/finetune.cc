@@ -216,9 +216,9 @@ class FinetunePass {
     return r_.insert_before(before, std::move(node), dtype, shape);
   }
 
-  // x in another type; x itself where it has it.
-  TensorId cast(NodeId before, NodeId of, TensorId x, DType to) {
-    if (r_.tensor(x).dtype == to) return x;
+  // x in another type; x itself where it has it, unless `always`.
+  TensorId cast(NodeId before, NodeId of, TensorId x, DType to, bool always = false) {
+    if (r_.tensor(x).dtype == to && !always) return x;
     Node node = made("", "Cast", of, {x});
     node.attributes.set("to", int64_t{1});
     const Shape shape = *r_.tensor(x).shape;
@@ -258,7 +258,10 @@ class FinetunePass {
     const DType base_type = r_.tensor(y).dtype;
     const Shape shape = *r_.tensor(y).shape;
     const DType adapters = adapter_type(node.inputs[1]);
-    TensorId branch = cast(before, id, x, adapters);
+    // peft asks for the adapter's type also where x has 16 bits under autocast alone, which casts it
+    // back: a copy (peft 0.21, tuners/lora/layer.py, _cast_input_dtype()).
+    const bool asks = finetune_.form == AdapterForm::kPeft && adapters == DType::kFloat32;
+    TensorId branch = cast(before, id, x, adapters, asks);
     if (finetune_.dropout > 0) {
       Node drop = made("", "Dropout", id, {branch});
       drop.attributes.set("ratio", finetune_.dropout);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/ir/module_path.h"
+#include "graph/ops/op_row.h"
 #include "graph/rewrite/pattern.h"
 
 namespace plimsoll {
@@ -94,6 +95,22 @@ void untie_heads(Rewrite& r, size_t count) {
   }
 }
 
+// Queries and keys are joined with their features that do not turn, even where all do: a copy, of
+// whose layout attention makes its result, which the next layer's input is copied of in turn.
+void copy_what_turned(Rewrite& r, size_t count) {
+  for (NodeId id = 0; id < count; ++id) {
+    if (r.is_removed(id) || !has(r.node(id), OpRow::kAttends)) continue;
+    for (const size_t operand : {size_t{0}, size_t{1}}) {
+      const Tensor x = r.tensor(r.node(id).inputs[operand]);
+      if (!x.shape) continue;
+      const TensorId copy = r.insert_before(
+          id, r.beside(id, "plimsoll", "Contiguous", {r.node(id).inputs[operand]}), x.dtype,
+          *x.shape);
+      r.read_at(id, operand, copy);
+    }
+  }
+}
+
 }  // namespace
 
 PackedWeights join_projections(Rewrite& r) {
@@ -116,7 +133,9 @@ PackedWeights join_projections(Rewrite& r) {
       packed[join(r, three)] = sizes;
     }
   }
-  if (!packed.empty()) untie_heads(r, count);
+  if (packed.empty()) return packed;
+  untie_heads(r, count);
+  copy_what_turned(r, count);
   return packed;
 }
 

@@ -68,6 +68,7 @@ class Expander {
     held_.clear();
     strategies_.clear();
     values.clear();
+    let_go_of_names();
     Step step = machine_.finish();
     return Expansion{std::move(step), std::move(kinds_),
                      parallel::split_notes(recipe_, placements_.split)};
@@ -283,15 +284,21 @@ class Expander {
       if (!trains_) in_flight_.clear();
       return {};
     }
-    widen_outputs(*chain.back());
+    if (has_masters()) widen_outputs(*chain.back(), *recipe_.precision->master);
+    if (recipe_.widened_outputs == WidenedOutputs::kFabric)
+      widen_outputs(*chain.back(), DType::kFloat32);
     if (!trains_) {
       machine_.end_autocast();
       machine_.mark_end_of_forward();
       return {};
     }
+    if (recipe_.keeps_last_outputs && !forward_->head()) name_outputs(outputs_of(*chain.back()));
     machine_.enter(Phase::kLoss, kNoNode);
-    auto loss = TRY(network_loss(machine_, *forward_, *chain.back(), placements_.split));
+    auto loss = TRY(network_loss(machine_, *forward_, *chain.back(), placements_.split,
+                                 [&](std::vector<Value> made) { name_outputs(std::move(made)); }));
     machine_.end_autocast();
+    if (recipe_.widened_outputs == WidenedOutputs::kAccelerate && recipe_.precision->autocast)
+      widen_outputs(*chain.back(), DType::kFloat32);
     if (!recipe_.keeps_outputs && recipe_.score_metrics == 0) {
       for (const TensorId id : chain.back()->outputs) value(id) = {};
     }
@@ -330,6 +337,7 @@ class Expander {
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();
+      if (!recipe_.keeps_last_outputs) named_.clear();
     } else {
       if (made.loss.defined()) made.values.push_back(made.loss);
       std::ranges::move(made.values, std::back_inserter(held_));
@@ -354,13 +362,33 @@ class Expander {
     forward_->release();
   }
 
-  // apex/amp/_initialize.py: what the model returns is cast to fp32.
-  void widen_outputs(const PlannedNetwork& network) {
-    if (!has_masters()) return;
+  // What the model returns is cast: with masters as apex/amp/_initialize.py has it.
+  void widen_outputs(const PlannedNetwork& network, DType wide) {
     for (const TensorId id : network.outputs) {
       if (value(id).defined() && is_float(value(id).dtype()))
-        value(id) = eager::cast(machine_, value(id), *recipe_.precision->master);
+        value(id) = eager::cast(machine_, value(id), wide);
     }
+  }
+
+  std::vector<Value> outputs_of(const PlannedNetwork& network) {
+    std::vector<Value> outputs;
+    for (const TensorId id : network.outputs) outputs.push_back(value(id));
+    return outputs;
+  }
+
+  // The program's names hold these from now on, no longer those of the pass before: those were the
+  // last that held its graph.
+  void name_outputs(std::vector<Value> outputs) {
+    if (!recipe_.keeps_outputs || is_stage()) return;
+    named_ = std::move(outputs);
+    if (recipe_.keeps_last_outputs && !first_named_) first_named_ = machine_.here();
+  }
+
+  // Those of a loop live on into the next step, as those of the step before did into this one.
+  void let_go_of_names() {
+    const size_t end = machine_.here();
+    named_.clear();
+    if (first_named_) machine_.carry_over(end, *first_named_);
   }
 
   // apex/amp/_process_optimizer.py: gradients of the model's own weights are there, as zeros, from
@@ -391,6 +419,8 @@ class Expander {
   std::vector<std::unique_ptr<Observer>> strategies_;
   std::map<int64_t, MicroBatch> in_flight_;
   std::vector<Value> held_;
+  std::vector<Value> named_;           // outputs that names of the program hold, not the network's
+  std::optional<size_t> first_named_;  // the event from which the names hold the first pass's
   Value scale_;  // of the loss, in fp16 mixed precision
   // Where the optimizer has copies of weights: gradients of the step before, and of the copies.
   std::vector<Value> last_gradients_, master_gradients_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "graph/base/setting.h"
-#include "graph/eager/lm_loss.h"
 #include "graph/eager/ops.h"
 #include "graph/exporter/library_names.h"
 
@@ -50,14 +49,15 @@ bool splits_classes(const parallel::TensorSplit& split, TensorId id, const Value
 }
 
 // Of hidden states, where the loss runs the last layer.
-Value head_loss(Machine& m, Forward& values, const LanguageHead& head) {
+Value head_loss(Machine& m, Forward& values, const LanguageHead& head,
+                const eager::Returned& returned) {
   const Value hidden = std::exchange(values[head.hidden], {});
   const eager::ScoresOf scores_of = [&values](const Value& part) { return values.scores_of(part); };
   const Recipe& recipe = m.recipe();
   if (recipe.loss_form == LossForm::kFusedLinear)
     return eager::fused_linear_causal_lm(m, hidden, values[head.weight], scores_of);
   return eager::chunked_causal_lm(m, hidden, scores_of, recipe.loss_chunks,
-                                  recipe.loss_form == LossForm::kChunkedLinear);
+                                  recipe.loss_form == LossForm::kChunkedLinear, returned);
 }
 
 // "past_key_values.0.key": what later steps read is returned, and no loss is taken of it.
@@ -71,9 +71,10 @@ bool is_cache(std::string_view name) {
 }  // namespace
 
 Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network,
-                           const parallel::TensorSplit& split) {
+                           const parallel::TensorSplit& split,
+                           const eager::Returned& returned) {
   if (values.head()) {
-    const Value loss = head_loss(m, values, *values.head());
+    const Value loss = head_loss(m, values, *values.head(), returned);
     m.tell(&eager::Observer::end_forward);
     return loss;
   }

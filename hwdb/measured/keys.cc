@@ -106,6 +106,8 @@ const MeasuredKey kKeys[] = {
     {"loss_form", &R::loss_form},
     {"loss_shift", &R::loss_shift},
     {"keep_outputs", &R::keep_outputs},
+    {"last_outputs", &R::last_outputs},
+    {"widen_outputs", &R::widen_outputs},
     {"lora_targets", &R::lora_targets},
     {"quantize", &R::quantize},
     {"n_gpus", &R::n_gpus},

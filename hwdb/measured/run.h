@@ -76,9 +76,9 @@ struct MeasuredRun {
   std::optional<bool> adapter_fp32;  // adapters are in 32 bits, whatever the model is in
   // As the settings of these names.
   std::string trainer, kbit_prepare, bitsandbytes, quantizer, lora_form;
-  std::string loss_form, loss_shift;  // as the settings of these names
-  std::optional<bool> keep_outputs;   // as --keep-outputs
-  std::string checkpoint;             // "none", "full": which feature maps are computed again
+  std::string loss_form, loss_shift, widen_outputs;
+  std::optional<bool> keep_outputs, last_outputs;
+  std::string checkpoint;  // "none", "full": which feature maps are computed again
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;

@@ -72,7 +72,8 @@ struct GoldenCase {
   AskedAttention attention = AskedAttention::kNone;
   Finetune finetune;
   LossForm loss_form = LossForm::kOperators;
-  bool shifts_scores = false, keeps_outputs = true;
+  bool shifts_scores = false, keeps_outputs = true, keeps_last_outputs = false;
+  WidenedOutputs widened_outputs = WidenedOutputs::kNone;
 };
 
 struct MemoryFigures {
@@ -115,6 +116,8 @@ class GoldenModels {
     request.recipe.loss_form = wanted.loss_form;
     request.recipe.shifts_scores = wanted.shifts_scores;
     request.recipe.keeps_outputs = wanted.keeps_outputs;
+    request.recipe.keeps_last_outputs = wanted.keeps_last_outputs;
+    request.recipe.widened_outputs = wanted.widened_outputs;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;
     request.recipe.checkpoint = wanted.checkpoint;
