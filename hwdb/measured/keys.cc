@@ -93,6 +93,7 @@ const MeasuredKey kKeys[] = {
     {"micro_batch", &R::micro_batch},
     {"accumulation", &R::accumulation},
     {"checkpoint", &R::checkpoint},
+    {"use_reentrant", &R::use_reentrant},
     {"finetune", &R::finetune},
     {"lora_rank", &R::lora_rank},
     {"lora_alpha", &R::lora_alpha},

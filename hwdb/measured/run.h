@@ -77,7 +77,8 @@ struct MeasuredRun {
   std::string kbit_prepare, bitsandbytes, quantizer, lora_form;  // as the settings of these names
   std::string loss_form, loss_shift;                             // as the settings of these names
   std::optional<bool> keep_outputs;                              // as --keep-outputs
-  std::string checkpoint;  // "none", "full": which feature maps are computed again
+  std::string checkpoint;             // "none", "full": which feature maps are computed again
+  std::optional<bool> use_reentrant;  // as the setting of its name
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;
