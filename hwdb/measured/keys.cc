@@ -117,6 +117,7 @@ const MeasuredKey kKeys[] = {
     {"no_sync", &R::no_sync},
     {"offload", &R::offload},
     {"sequence_parallel", &R::sequence_parallel},
+    {"tp_overlap", &R::tp_overlap},
     {"node_link", &R::node_link},
     {"linear_widths", &R::linear_widths},
     {"output", &R::output},

@@ -92,7 +92,8 @@ struct MeasuredRun {
   std::optional<int64_t> fsdp_version;
   std::string schedule;  // of a pipeline's micro-batches
   std::string offload;   // what the host's memory has: "parameters,optimizer"
-  std::optional<bool> sequence_parallel, no_sync, lora_in_blocks;  // as the settings of these names
+  std::optional<bool> sequence_parallel, tp_overlap, no_sync,
+      lora_in_blocks;          // as the settings of these names
   std::string memory_option;   // a switch of the source's own program that saves memory
   std::string optimisation;    // "before", "after": a source's own program saved memory
   std::vector<int64_t> input;  // [C, H, W] or [features]
