@@ -32,7 +32,8 @@ constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
 constexpr TrainerDefault kHuggingFace4[] = {{"clip-grad-norm", "1"},
                                             {"optimizer", "adamw"},
                                             {"keep-outputs", "off"},
-                                            {"widen-outputs", "accelerate"}};
+                                            {"widen-outputs", "accelerate"},
+                                            {"use-reentrant", "on"}};
 constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
                                    {"checkpoint", "blocks"},        {"keep-outputs", "off"},
                                    {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"}};
@@ -122,12 +123,13 @@ constexpr TrainerDefault kMegatronBridge[] = {
     {"keep-outputs", "off"}};
 
 constexpr TrainerRow kTrainers[] = {
+    {"hf-4", "Hugging Face's Trainer", kHuggingFace4,
+     "transformers 4.30 to 5, training_args.py: default_optim by PyTorch's version; "
+     "modeling_utils.py, gradient_checkpointing_enable(): use_reentrant=True; else as hf",
+     kMoreThanSteps, "2.8"},
     {"hf", "Hugging Face's Trainer", kHuggingFace,
      "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()",
      kMoreThanSteps},
-    {"hf-4", "Hugging Face's Trainer", kHuggingFace4,
-     "transformers 4.30 to 5, training_args.py: default_optim by PyTorch's version; else as hf",
-     kMoreThanSteps, "2.8"},
     {"trl", "TRL's SFTTrainer", kTrl,
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
      "trainer/sft_trainer.py since 0.27 prepares no quantized model",

@@ -333,6 +333,7 @@ constexpr SettingRow kParallelRows[] = {
      .help = "with --tp: matrix products run while the rest of their inputs or results is sent "
              "(Megatron-LM's --tp-comm-overlap)",
      .value = on_off_switch<&Request::parallel, &ParallelRequest::tensor_overlap>(),
+     .record = {.name = "tp_overlap"},
      .acts = {splits_operators, "no layer is split; {} sets over how many GPUs", "tp"}},
     {.name = "split-loss",
      .group = kRunGroup,

@@ -144,6 +144,7 @@ struct Engine {
     }
     m.node_ = node->node;
     m.tell(&Observer::before_backward_of, node->node);
+    m.tell(&Observer::before_backward_with, *node, incoming);
     const bool any =
         std::any_of(incoming.begin(), incoming.end(), [](const Value& v) { return v.defined(); });
     Gradients outgoing;

@@ -31,6 +31,9 @@ class Observer {
   virtual void end_backward() {}
   // The engine comes to a part of the node's backward pass.
   virtual void before_backward_of(NodeId /*node*/) {}
+  // ... with these gradients of what it made.
+  virtual void before_backward_with(const GradNode& /*node*/,
+                                    std::span<const Value> /*gradients*/) {}
   // A backward pass has added all that it has to a parameter's gradient.
   virtual void gradient_ready(GradNode& /*leaf*/) {}
 

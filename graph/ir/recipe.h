@@ -64,6 +64,8 @@ struct Recipe {
   // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror",
   // or a module-path prefix.
   std::string checkpoint = "none";
+  // Blocks run again in a backward pass of their own: torch.utils.checkpoint's use_reentrant=True.
+  bool reentrant = false;
   bool weight_decay = false;
   // The update begins with torch.nn.utils.clip_grad_norm_() to this norm; nothing: it does not.
   std::optional<double> clip_grad_norm;

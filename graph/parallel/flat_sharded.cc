@@ -44,8 +44,8 @@ void FlatTraining::add(const Unit& unit, std::span<const Value> values,
   }
   if (counts.empty()) return;
   group.dtype = group.weights.front().dtype();
-  const bool trained = std::ranges::any_of(group.weights, &Value::requires_grad);
-  group.kept = eager::kept_type(m_.recipe(), group.dtype, trained);
+  group.trained = std::ranges::any_of(group.weights, &Value::requires_grad);
+  group.kept = eager::kept_type(m_.recipe(), group.dtype, group.trained);
   group.sent = sent_type(plan_, group.kept);
   const FlatParts parts = flat_parts(counts, flat_alignment(group.dtype), 1, group.holders.mesh());
   group.whole = parts.whole;
@@ -95,6 +95,23 @@ void FlatTraining::after_unit(size_t unit, Pass pass) {
       group->brought = {};
     }
   }
+}
+
+void FlatTraining::before_node_again(size_t unit, std::span<const Value> inputs) {
+  const Group& group = groups_[unit];
+  if (!m_.recipe().reentrant || group.trained || group.weights.empty()) return;
+  for (const Value& in : inputs) {
+    if (!in.on_device() || !in.requires_grad() || in.grad()->is_leaf) continue;
+    if (unit_of(in.grad()->node) == unit) continue;
+    if (auto& held = hooked_[in.grad().get()]; held.empty()) held.push_back(in.detached());
+  }
+}
+
+void FlatTraining::before_backward_with(const eager::GradNode& node,
+                                        std::span<const Value> gradients) {
+  const auto hooked = hooked_.find(&node);
+  if (hooked == hooked_.end()) return;
+  hooked->second.insert(hooked->second.end(), gradients.begin(), gradients.end());
 }
 
 // Unless that has begun, or the array is there. In a forward pass the host runs ahead of its device
@@ -226,6 +243,7 @@ void FlatTraining::end_reduction() {
 
 void FlatTraining::end_backward() {
   UnitObserver::end_backward();
+  hooked_.clear();
   end_reduction();
   for (const uint32_t sum : std::exchange(summing_, {})) m_.await(sum);
   for (const uint32_t gradient : std::exchange(leaving_, {})) m_.await(gradient);

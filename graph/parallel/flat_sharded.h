@@ -15,6 +15,12 @@
 // (_flat_param.py, pre_unshard()); what is summed goes to the host as it is made, and leaves the
 // device behind the backward pass (prepare_gradient_for_optim()). A single rank uses what it
 // copies (NO_SHARD).
+//
+// Of a unit without trained weights in its array a hook on what the unit reads tells when its array
+// may go (_register_post_backward_reshard_only_hook()). The hook holds these tensors until the
+// backward pass is over (torch/autograd/graph.py, register_multi_grad_hook(): its closure has their
+// AccumulateGrad nodes). Where a reentrant checkpoint made them they are leaves, so that their
+// gradients stay with them (torch/utils/checkpoint.py, detach_variable()).
 #pragma once
 
 #include <array>
@@ -35,10 +41,13 @@ class FlatTraining : public UnitObserver {
 
   void begin_backward(bool last) override;
   void end_backward() override;
+  void before_backward_with(const eager::GradNode& node,
+                            std::span<const eager::Value> gradients) override;
 
  protected:
   void before_unit(size_t unit, Pass pass) override;
   void after_unit(size_t unit, Pass pass) override;
+  void before_node_again(size_t unit, std::span<const eager::Value> inputs) override;
 
  private:
   struct Group {
@@ -48,6 +57,7 @@ class FlatTraining : public UnitObserver {
     DType kept = DType::kFloat32;   // of the part
     DType sent = DType::kFloat32;   // of gradients that are summed
     Dim whole = 0, part = 0;        // of all devices' parts, and of one
+    bool trained = false;           // some of it
     bool bound = false;
     std::vector<uint32_t> gathering{};  // has begun, and is not awaited
     eager::Value brought{};             // this device's part of the host's array
@@ -82,7 +92,9 @@ class FlatTraining : public UnitObserver {
   Dim reduced_ = 0;                // bytes of it that replicas have to sum
   std::vector<uint32_t> summing_;  // over replicas
   std::vector<uint32_t> leaving_;  // gradients on their way to the host
-  bool last_ = false;              // of the step's backward passes
+  // By what made it, what frozen units read, and its gradient.
+  std::map<const eager::GradNode*, std::vector<eager::Value>> hooked_;
+  bool last_ = false;  // of the step's backward passes
 };
 
 }  // namespace plimsoll::parallel

@@ -23,10 +23,11 @@ void UnitObserver::come_to(std::optional<size_t> unit, Pass pass) {
   if (unit) before_unit(*unit, pass);
 }
 
-void UnitObserver::before_node(NodeId node, std::vector<eager::Value>& /*inputs*/) {
+void UnitObserver::before_node(NodeId node, std::vector<eager::Value>& inputs) {
   if (in_backward_) {
-    if (const auto unit = unit_of(node); unit && unit != current_)
-      before_unit(*unit, Pass::kBackward);
+    const auto unit = unit_of(node);
+    if (unit && unit != current_) before_unit(*unit, Pass::kBackward);
+    if (unit) before_node_again(*unit, inputs);
     return;
   }
   if (!std::exchange(in_forward_, true)) before_unit(around_, Pass::kForward);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/eager/machine.h"
@@ -26,13 +27,16 @@ class UnitObserver : public eager::Observer {
   // of twice, and of one that no gradient goes through only the beginning is told.
   virtual void before_unit(size_t unit, Pass pass) = 0;
   virtual void after_unit(size_t unit, Pass pass) = 0;
+  // A node of a unit that runs again for its checkpoint is about to read these.
+  virtual void before_node_again(size_t /*unit*/, std::span<const eager::Value> /*inputs*/) {}
   size_t around() const { return around_; }
+  // Nothing of a node that is in none of them.
+  std::optional<size_t> unit_of(NodeId node) const;
   // What a forward pass comes to next; around() behind the last. What is around the units comes
   // before the first of them.
   size_t after(size_t unit) const { return unit == around_ ? 0 : unit + 1; }
 
  private:
-  std::optional<size_t> unit_of(NodeId node) const;
   void come_to(std::optional<size_t> unit, Pass pass);
 
   size_t around_;

@@ -78,7 +78,6 @@ constexpr IgnoredKey kIgnoredKeys[] = {
     {"image", "height and width, which input has too"},
     {"parameters", "elements of all weights"},
     {"epochs", "of the whole run"},
-    {"use_reentrant", "which form of torch.utils.checkpoint recomputes"},
     {"total_parameters", "elements of all weights, adapters with them"},
     {"interconnect", "what joins GPUs and machines, in words"},
     {"machine", "in words"},

@@ -78,7 +78,8 @@ struct MeasuredRun {
   std::string trainer, kbit_prepare, bitsandbytes, quantizer, lora_form;
   std::string loss_form, loss_shift, widen_outputs;
   std::optional<bool> keep_outputs, last_outputs;
-  std::string checkpoint;  // "none", "full": which feature maps are computed again
+  std::string checkpoint;             // "none", "full": which feature maps are computed again
+  std::optional<bool> use_reentrant;  // as the setting of its name
   // Buffers were made for this batch at least: a net file of Caffe names one, and blobs never
   // shrink (src/caffe/blob.cpp, Reshape).
   std::optional<int64_t> least_batch;
@@ -92,7 +93,8 @@ struct MeasuredRun {
   std::optional<int64_t> fsdp_version;
   std::string schedule;  // of a pipeline's micro-batches
   std::string offload;   // what the host's memory has: "parameters,optimizer"
-  std::optional<bool> sequence_parallel, no_sync, lora_in_blocks;  // as the settings of these names
+  std::optional<bool> sequence_parallel, tp_overlap, no_sync,
+      lora_in_blocks;          // as the settings of these names
   std::string memory_option;   // a switch of the source's own program that saves memory
   std::string optimisation;    // "before", "after": a source's own program saved memory
   std::vector<int64_t> input;  // [C, H, W] or [features]

@@ -32,6 +32,7 @@ MeasuredCase read_case(JsonObject& object) {
   c.mode = object.optional_string("mode").value_or("");
   c.dtype = object.optional_string("dtype").value_or("");
   c.optimisation = object.optional_string("optimisation").value_or("");
+  c.finetune = object.optional_string("finetune").value_or("");
   c.several_nodes = object.optional_bool("several_nodes");
   c.gpus = object.optional_integer("gpus", kSamples);
   c.key = object.optional_string("key").value_or("");
@@ -109,7 +110,7 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
   return meets(framework, run.framework) && run.framework_version.starts_with(version) &&
          (model.empty() || matches(model, run.model)) && meets(device, run.device) &&
          meets(mode, run.mode) && meets(dtype, run.dtype) &&
-         meets(optimisation, run.optimisation) &&
+         meets(optimisation, run.optimisation) && meets(finetune, run.finetune) &&
          (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1)) &&
          (!gpus || *gpus == run.n_gpus.value_or(1)) && (key.empty() || has_word(run, *this));
 }

@@ -191,6 +191,26 @@ TEST_CASE("measured source: a case holds for the records it names") {
   CHECK(eight.link == "nvlink-2");
 }
 
+TEST_CASE("measured source: a case may be of one way of fine-tuning, and set FSDP's precision") {
+  const MeasuredSource source = only(
+      R"("source": "a/b", "says": "words", "defaults": {}, "precisions": [
+           {"dtype": "amp", "mixed_precision": "upcast", "precision": "mixed-bf16"},
+           {"dtype": "amp", "precision": "autocast-bf16"}],
+         "cases": [{"finetune": "full", "gpus": 2, "says": "words",
+                    "defaults": {"mixed_precision": "upcast"}}])");
+  const auto precision = [&](const char* finetune, int64_t gpus) {
+    MeasuredRun run;
+    run.dtype = "amp";
+    run.finetune = finetune;
+    run.n_gpus = gpus;
+    source.complete(run);
+    return run.dtype;
+  };
+  CHECK(precision("full", 2) == "mixed-bf16");
+  CHECK(precision("lora", 2) == "autocast-bf16");
+  CHECK(precision("full", 1) == "autocast-bf16");
+}
+
 TEST_CASE("measured source: a misspelt key is refused") {
   CHECK(fault(R"("source": "a", "says": "b", "defaults": {"los": "sum"})") == "E305");
   CHECK(fault(R"("source": "a", "says": "b", "default": {})") == "E304");
