@@ -69,8 +69,8 @@ class Expander {
     strategies_.clear();
     values.clear();
     Step step = machine_.finish();
-    return Expansion{std::move(step), std::move(kinds_),
-                     parallel::split_notes(recipe_, placements_.split)};
+    Diagnostics notes = parallel::split_notes(recipe_, placements_.split);
+    return Expansion{std::move(step), std::move(kinds_), std::move(placements_), std::move(notes)};
   }
 
  private:
