@@ -9,7 +9,6 @@
 #include "graph/eager/update.h"
 #include "graph/ir/display_name.h"
 #include "graph/parallel/kept_parts.h"
-#include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 
@@ -43,8 +42,9 @@ struct Parts {
   Shape weight, gradient, updated;
 };
 
-Parts parts_of(const CompiledModel& model, TensorId id, const parallel::Placements& placed) {
+Parts parts_of(const CompiledModel& model, TensorId id) {
   const ParallelPlan& plan = model.recipe.parallel;
+  const parallel::Placements& placed = model.placements;
   const Shape& whole = *model.graph.tensors[id].shape;
   Shape computed = whole;
   if (const auto at = placed.computed.find(id); at != placed.computed.end())
@@ -56,8 +56,7 @@ Parts parts_of(const CompiledModel& model, TensorId id, const parallel::Placemen
           plan.sharded >= Sharded::kGradients ? part : computed, part};
 }
 
-void add_parameters(const CompiledModel& model, const Node& node,
-                    const parallel::Placements& placed, std::vector<char>& seen,
+void add_parameters(const CompiledModel& model, const Node& node, std::vector<char>& seen,
                     LayerEstimate& layer) {
   const bool trained = model.recipe.mode != Mode::kInference;
   for (const TensorId in : node.inputs) {
@@ -66,7 +65,7 @@ void add_parameters(const CompiledModel& model, const Node& node,
     if (t.kind != TensorKind::kParameter || !is_weight(model.weight_roles[in]) || !t.shape)
       continue;
     seen[in] = 1;
-    const Parts parts = parts_of(model, in, placed);
+    const Parts parts = parts_of(model, in);
     const DType kept = eager::kept_type(model.recipe, t.dtype, !t.frozen);
     const auto size = [&](const Shape& part) {
       return bytes(kept, elements(part)).evaluate(model.binding).value_or(0);
@@ -106,14 +105,13 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
   const size_t loss = graph.nodes.size();
   std::vector<LayerEstimate> rows(loss + 1);
   std::vector<char> seen(graph.tensors.size(), 0);
-  const auto placed = parallel::place_weights(graph, model.weight_roles, model.recipe.parallel);
   for (NodeId id = 0; id < loss; ++id) {
     rows[id].id = id;
     rows[id].node = display_name(graph, id);
     rows[id].op = graph.nodes[id].op;
     rows[id].module = graph.nodes[id].module;
     rows[id].output_shape = shape_at(graph, graph.nodes[id], binding);
-    add_parameters(model, graph.nodes[id], placed, seen, rows[id]);
+    add_parameters(model, graph.nodes[id], seen, rows[id]);
   }
   rows[loss].node = "(loss)";
   const auto row_of = [&](NodeId node) -> LayerEstimate& {

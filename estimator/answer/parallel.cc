@@ -7,14 +7,13 @@
 #include "graph/ir/weight_role.h"
 #include "graph/parallel/axis_word.h"
 #include "graph/parallel/holders.h"
-#include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 namespace {
 
 // A weight that the ranks which have it do not divide where it is cut.
 bool has_uneven_part(const CompiledModel& model, const ParallelPlan& plan) {
-  const auto placed = parallel::place_weights(model.graph, model.weight_roles, plan);
+  const parallel::Placements& placed = model.placements;
   return std::ranges::any_of(placed.kept, [&](const auto& weight) {
     const auto part = parallel::placement_of(placed.computed, weight.first);
     const parallel::Holders holders(plan, part);

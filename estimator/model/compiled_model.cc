@@ -390,6 +390,7 @@ Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, co
   auto expanded = TRY(expand(graph, plan, compiled.recipe, compiled.policy, decider));
   compiled.step = std::move(expanded.step);
   compiled.weight_roles = std::move(expanded.weight_roles);
+  compiled.placements = std::move(expanded.placements);
   append(compiled.warnings, expanded.warnings);
   take_notes(compiled, weight_notes(graph, compiled.weight_roles, compiled.recipe,
                                     model.from_onnx && !staged ? &recovered : nullptr));

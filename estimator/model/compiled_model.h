@@ -26,6 +26,7 @@ struct CompiledModel {
   std::string batch_symbol;
   Graph graph;  // inferred and recovered: node ids of the step are its
   std::vector<WeightRole> weight_roles;
+  parallel::Placements placements;  // of weights; none of a record, which has a device's part
   Step step;
   Binding longest;  // sizes of the largest batch that differ from the usual ones
   Binding binding;  // at which it was compiled; valid elsewhere while the guards hold

@@ -16,7 +16,6 @@
 #include "graph/base/text.h"
 #include "graph/base/try.h"
 #include "graph/ops/op_row.h"
-#include "graph/parallel/strategies.h"
 
 namespace plimsoll {
 namespace {
@@ -158,8 +157,7 @@ bool splits_scores(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
   const bool of_scores = recipe.loss == Loss::kCrossEntropy || recipe.loss == Loss::kCausalLm;
   if (!of_scores || !trains(s) || !splits_operators(s)) return false;
-  const auto split =
-      parallel::place_weights(s.model.graph, s.model.weight_roles, recipe.parallel).split;
+  const parallel::TensorSplit& split = s.model.placements.split;
   if (!split.gathered.empty()) return true;
   // One kernel for the loss is nobody's of these; what is left is the gradient of words.
   const bool one_kernel = s.model.policy.fused_softmax_loss && recipe.loss == Loss::kCrossEntropy;

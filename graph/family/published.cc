@@ -44,6 +44,21 @@ bool is_meant(const std::string& name, const std::string& meant) {
   return lower == meant || (owner != lower.npos && lower.substr(owner + 1) == meant);
 }
 
+// What may have been meant: a name that goes on as this one does, else the nearest; owners count
+// where one is given.
+std::string likely_name(const std::string& meant) {
+  std::vector<std::string> lower;
+  const std::vector<std::string> names = published_models();
+  for (const std::string& name : names) {
+    const size_t owner = meant.find('/') == meant.npos ? name.find('/') + 1 : 0;
+    lower.push_back(lower_case(name.substr(owner)));
+  }
+  auto at = std::ranges::find_if(
+      lower, [&](const std::string& name) { return name.find(meant) != name.npos; });
+  if (at == lower.end()) at = std::ranges::find(lower, nearest(meant, lower));
+  return at == lower.end() ? "" : names[static_cast<size_t>(at - lower.begin())];
+}
+
 }  // namespace
 
 std::vector<std::string> published_models() {
@@ -63,7 +78,7 @@ Result<std::string> published_config(std::string_view name) {
   for (const std::string& file : published_files().names()) {
     if (is_also(file, meant)) return published_files().read(file);
   }
-  const std::string near = nearest(name, published_models());
+  const std::string near = likely_name(meant);
   return error(
       "E150",
       fmt::format("no configuration of '{}' comes with Plimsoll", shortened(std::string(name))), {},

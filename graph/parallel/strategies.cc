@@ -8,10 +8,8 @@
 #include "graph/parallel/expert_parallel.h"
 #include "graph/parallel/flat_sharded.h"
 #include "graph/parallel/host_states.h"
-#include "graph/parallel/kept_parts.h"
 #include "graph/parallel/sharded.h"
 #include "graph/parallel/split_layer.h"
-#include "graph/parallel/split_weights.h"
 #include "graph/parallel/summed.h"
 #include "graph/parallel/tensor_parallel.h"
 #include "graph/parallel/unit.h"
@@ -51,14 +49,6 @@ int64_t times_back_through_head(const Recipe& recipe) {
   const bool by_parts =
       recipe.loss == Loss::kCausalLm && recipe.loss_form == LossForm::kChunkedLinear;
   return by_parts ? recipe.loss_chunks : 1;
-}
-
-// Parts of the network's outputs are gathered as they are made.
-void gather_outputs(const Graph& graph, TensorSplit& split) {
-  for (const TensorId out : graph.outputs) {
-    if (split.begins.contains(graph.tensors[out].producer) && split.values.erase(out) > 0)
-      split.gathered.insert(graph.tensors[out].producer);
-  }
 }
 
 struct Strategy {
@@ -114,27 +104,6 @@ constexpr std::array kStrategies = {
              }}};
 
 }  // namespace
-
-Placements place_weights(const Graph& graph, const std::vector<WeightRole>& roles,
-                         const ParallelPlan& plan, const std::vector<TensorId>& received) {
-  Placements placements;
-  if (splits(plan)) placements.computed = split_weights(graph);
-  if (has(plan, Axis::kTensor)) {
-    placements.split =
-        split_tensors(graph, plan.mesh.extent(Axis::kTensor), plan.sequence_parallel, received);
-    if (plan.split_loss == SplitLoss::kGathered) gather_outputs(graph, placements.split);
-    placements.computed.merge(std::map(placements.split.weights));
-  }
-  if (has(plan, Axis::kExpert)) {
-    placements.experts = split_experts(graph);
-    placements.computed.merge(std::map(placements.experts.weights));
-  }
-  if (plan.is_sharded()) placements.kept = kept_parts(graph, roles, placements.computed, plan);
-  for (const auto& [id, part] : placements.computed) {
-    if (part.axis == Axis::kData) placements.kept.erase(id);
-  }
-  return placements;
-}
 
 std::vector<ObserverRef> strategies(const Shared& shared) {
   std::vector<ObserverRef> made;

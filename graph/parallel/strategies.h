@@ -2,30 +2,15 @@
 // training is a row of strategies.cc and a class that is told where a step comes to.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "graph/eager/machine.h"
 #include "graph/ir/graph.h"
-#include "graph/ir/weight_role.h"
-#include "graph/parallel/expert_split.h"
-#include "graph/parallel/tensor_split.h"
+#include "graph/parallel/placements.h"
 
 namespace plimsoll::parallel {
-
-// Weights of which a device has a part alone, and where that is.
-struct Placements {
-  std::map<TensorId, Placement> computed;  // operators use this device's part
-  TensorSplit split;                       // ... and make a part of their results
-  ExpertSplit experts;                     // ... of layers of experts
-  std::map<TensorId, Shape> kept;          // they use the whole, of which the device keeps so much
-};
-
-// `roles`: of the graph's tensors; `received`: of another stage. Cost: linear in the graph.
-Placements place_weights(const Graph& graph, const std::vector<WeightRole>& roles,
-                         const ParallelPlan& plan, const std::vector<TensorId>& received = {});
 
 // What strategies share: all outlives them.
 struct Shared {

@@ -70,8 +70,8 @@ class Expander {
     values.clear();
     let_go_of_names();
     Step step = machine_.finish();
-    return Expansion{std::move(step), std::move(kinds_),
-                     parallel::split_notes(recipe_, placements_.split)};
+    Diagnostics notes = parallel::split_notes(recipe_, placements_.split);
+    return Expansion{std::move(step), std::move(kinds_), std::move(placements_), std::move(notes)};
   }
 
  private:

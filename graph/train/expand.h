@@ -7,12 +7,14 @@
 #include "graph/ir/recipe.h"
 #include "graph/ir/step.h"
 #include "graph/ir/training_plan.h"
+#include "graph/parallel/placements.h"
 
 namespace plimsoll {
 
 struct Expansion {
   Step step;
   std::vector<WeightRole> weight_roles;
+  parallel::Placements placements;  // of weights
   Diagnostics warnings;
 };
 

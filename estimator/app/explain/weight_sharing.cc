@@ -6,7 +6,6 @@
 #include "graph/parallel/axis_word.h"
 #include "graph/parallel/holders.h"
 #include "graph/parallel/kept_parts.h"
-#include "graph/parallel/strategies.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll {
@@ -28,7 +27,7 @@ std::string unit_of(const CompiledModel& model, TensorId weight, NodeId node) {
 
 std::vector<WeightSharing> weight_sharing(const CompiledModel& model, NodeId node) {
   const ParallelPlan& plan = model.recipe.parallel;
-  const auto placed = parallel::place_weights(model.graph, model.weight_roles, plan);
+  const parallel::Placements& placed = model.placements;
   std::vector<WeightSharing> shared;
   for (const TensorId in : model.graph.nodes[node].inputs) {
     if (in == kNoTensor || model.graph.tensors[in].kind != TensorKind::kParameter) continue;

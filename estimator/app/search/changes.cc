@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/app/search/largest_batch.h"
+#include "estimator/app/search/plan_search.h"
 #include "estimator/estimator.h"
 #include "estimator/settings/given_settings.h"
 #include "graph/base/setting.h"
@@ -50,6 +51,17 @@ ChangeKind offloads(const Request& request) {
           change("states", "the host updates weights", {.states = true})};
 }
 
+// Of several GPUs that each hold the whole model.
+ChangeKind shardings(const Request& request) {
+  if (!shares_training(request) || request.parallel.shards()) return {};
+  return {{setting("zero", "1"), "shards optimizer states",
+           [](Request& r) { r.parallel.zero = static_cast<int64_t>(Sharded::kStates); }},
+          {setting("fsdp"), "shards weights, gradients and states", [](Request& r) {
+             r.parallel.fsdp = true;
+             take_sharded_defaults(r);
+           }}};
+}
+
 ChangeKind adapters(const Request& request, bool of_family) {
   const bool full = request.recipe.finetune.kind == FinetuneKind::kFull;
   if (!of_family || request.recipe.mode != Mode::kTrain || !full) return {};
@@ -66,8 +78,9 @@ ChangeKind adapters(const Request& request, bool of_family) {
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
                                           const Estimate& today) {
   const bool of_family = !today.input.family.empty();
-  std::vector<ChangeKind> kinds = {adapters(request, of_family), precisions(request, hwdb, today),
-                                   checkpoints(request), optimizers(request), offloads(request)};
+  std::vector<ChangeKind> kinds = {
+      shardings(request),   adapters(request, of_family), precisions(request, hwdb, today),
+      checkpoints(request), optimizers(request),          offloads(request)};
   std::erase_if(kinds, [](const ChangeKind& kind) { return kind.empty(); });
   return kinds;
 }

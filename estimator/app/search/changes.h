@@ -24,9 +24,10 @@ struct Change {
 // Changes of one kind exclude each other: LoRA, or QLoRA.
 using ChangeKind = std::vector<Change>;
 
-// The kinds that can be combined, each only where the request does not have it: of a model of a
-// family adapters alone; autocast, where weights have 32 bits; recomputed blocks, an optimizer with
-// smaller states; on one GPU what the host's memory takes. `today`: the request's estimate.
+// The kinds that can be combined, each only where the request does not have it: of several GPUs
+// that each hold the whole model, sharding; of a model of a family adapters alone; autocast, where
+// weights have 32 bits; recomputed blocks, an optimizer with smaller states; on one GPU what the
+// host's memory takes. `today`: the request's estimate.
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
                                           const Estimate& today);
 

@@ -216,10 +216,10 @@ double ClusterPlan::in_flight(int64_t stage) const {
          static_cast<double>(chunks);
 }
 
-double ClusterPlan::turns() const {
-  const auto batches = static_cast<double>(passes);
-  if (stages == 1) return batches;
-  return batches * (1 + parallel::bubble_of(schedule, stage_in(*this, 0), kWeightsShare));
+double ClusterPlan::bubble() const {
+  if (stages == 1) return 0;
+  return static_cast<double>(passes) *
+         parallel::bubble_of(schedule, stage_in(*this, 0), kWeightsShare);
 }
 
 bool ClusterPlan::same_mesh(const ClusterPlan& other) const {

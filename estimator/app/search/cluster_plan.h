@@ -62,8 +62,8 @@ struct ClusterPlan {
   // Micro-batches whose feature maps a stage holds at once: a part of one where a stage is in
   // chunks.
   double in_flight(int64_t stage) const;
-  // Micro-batches that take as long as a step of them all, with what stages wait.
-  double turns() const;
+  // Micro-batches that other stages take before a stage's first one and after its last one.
+  double bubble() const;
   // Whether axes and sharding are the same, whatever the micro-batch and what is computed again.
   bool same_mesh(const ClusterPlan& other) const;
   // Whether the schedule alone may differ.

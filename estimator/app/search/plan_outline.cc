@@ -119,6 +119,13 @@ Waiting waiting_of(const ClusterPlan& plan, const BlockPrice& stage, const Excha
   return waits;
 }
 
+// What other stages take of a micro-batch, in the mean, over what this one takes.
+double pace_of_others(const ClusterPlan& plan, const NetworkPrice& price, const BlockPrice& stage) {
+  if (plan.stages == 1 || stage.pass <= 0) return 1;
+  const double others = price.stage(0, 1).pass - stage.pass;
+  return others / (static_cast<double>(plan.stages - 1) * stage.pass);
+}
+
 }  // namespace
 
 int64_t kept_bytes(const ClusterPlan& plan, const NetworkPrice& price) {
@@ -138,9 +145,11 @@ PlanOutline outline_of(const ClusterPlan& plan, const NetworkPrice& price,
     const Waiting waits = waiting_of(plan, stage, axes);
     const auto parts =
         static_cast<double>(plan.sharding.what == Sharded::kNothing ? 1 : plan.sharers());
-    outline.seconds = std::max(outline.seconds, plan.turns() * (stage.pass + waits.each_pass) +
-                                                    stage.update / parts + waits.update +
-                                                    on_host(plan, stage, axes));
+    const double turns =
+        static_cast<double>(plan.passes) + plan.bubble() * pace_of_others(plan, price, stage);
+    outline.seconds =
+        std::max(outline.seconds, turns * (stage.pass + waits.each_pass) + stage.update / parts +
+                                      waits.update + on_host(plan, stage, axes));
   }
   return outline;
 }

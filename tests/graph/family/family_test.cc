@@ -111,6 +111,14 @@ TEST_CASE("published configurations are models, by any case and without their ow
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().front().code == "E150");
   CHECK(unknown.error().front().help.find("hf:Qwen/Qwen3-") != std::string::npos);
+  const auto meant = [](std::string_view written) {
+    const auto near = published_config(written);
+    REQUIRE_FALSE(near);
+    return near.error().front().help;
+  };
+  CHECK(meant("mixtral-8x7b").find("hf:mistralai/Mixtral-8x7B-v0.1") != std::string::npos);
+  CHECK(meant("Llama-3.1-8").find("hf:meta-llama/Llama-3.1-8B") != std::string::npos);
+  CHECK(meant("qwen3-8c").find("hf:Qwen/Qwen3-8B") != std::string::npos);
 }
 
 TEST_CASE("a config of a quantized checkpoint says how its matrices are stored") {

@@ -68,6 +68,27 @@ TEST_CASE("remedies: single changes that need less, the verdict first, then the 
   }
 }
 
+TEST_CASE("remedies: several GPUs that each hold the whole model may share it") {
+  Request request = test::request("builtin:gpt2", "rtx-3060", 1);
+  request.dims["sequence"] = 64;
+  request.recipe.optimizer = find_optimizer("adamw");
+  request.memory_bytes = int64_t{1800} << 20;
+  const auto flags = [&] {
+    ModelCache models;
+    const auto today = estimate(request, test::hwdb(), &models);
+    REQUIRE(today);
+    REQUIRE(today->memory.verdict != Verdict::kFits);
+    return remedies(request, test::hwdb(), *today, models);
+  };
+  CHECK_FALSE(find(flags(), "--fsdp"));
+  request.gpu_count = 4;
+  const auto found = flags();
+  REQUIRE(find(found, "--fsdp"));
+  CHECK(find(found, "--fsdp")->verdict == Verdict::kFits);
+  request.parallel.zero = int64_t{1};
+  CHECK_FALSE(find(flags(), "--fsdp"));
+}
+
 TEST_CASE("remedies: what the request already has, and what its mode lacks, is not offered") {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb);
