@@ -77,20 +77,18 @@ AttentionCost attention_cost(const AttentionProblem<int64_t>& p, Pass pass, doub
                               (head + k.half_head) * (128 + k.half_head) / 128;
     const double padded = cost.flop / (rows * keys) * rows / static_cast<double>(p.queries) *
                           tiled(p.queries) * (seen + k.ramp);
-    const double work = padded / (rates.flops * efficiency) * (p.masked ? k.masked : 1);
-    const double moved = cost.bytes / (rates.bandwidth * k.bandwidth);
-    cost.memory_bound = moved > work;
-    cost.seconds = std::max(work, moved) + k.fixed;
+    cost.compute_seconds = padded / (rates.flops * efficiency) * (p.masked ? k.masked : 1);
+    cost.memory_seconds = cost.bytes / (rates.bandwidth * k.bandwidth);
+    cost.seconds = std::max(cost.compute_seconds, cost.memory_seconds) + k.fixed;
     return cost;
   }
   const bool flash = p.form == AttentionForm::kFlash || p.form == AttentionForm::kLibrary;
   const double kernel = flash ? (forward ? kFlashForward : kFlashBackward)
                               : (forward ? kMemoryEfficientForward : kMemoryEfficientBackward);
   const double efficiency = kernel * version_of(p, forward, rates);
-  const double compute = cost.flop / (rates.flops * efficiency),
-               memory = cost.bytes / (rates.bandwidth * kBandwidth);
-  cost.memory_bound = memory > compute;
-  cost.seconds = std::max(compute, memory);
+  cost.compute_seconds = cost.flop / (rates.flops * efficiency);
+  cost.memory_seconds = cost.bytes / (rates.bandwidth * kBandwidth);
+  cost.seconds = std::max(cost.compute_seconds, cost.memory_seconds);
   return cost;
 }
 

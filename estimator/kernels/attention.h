@@ -8,8 +8,9 @@ namespace plimsoll {
 
 struct AttentionCost {
   double seconds = 0;
+  double compute_seconds = 0, memory_seconds = 0;  // of which the longer counts
   double flop = 0, bytes = 0;
-  bool memory_bound = false;
+  bool memory_bound() const { return memory_seconds > compute_seconds; }
 };
 
 struct AttentionRates {

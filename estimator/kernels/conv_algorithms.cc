@@ -145,6 +145,8 @@ ConvCost ConvModel::implicit(const ConvShape& s) const {
   const bool precomputed = s.pass != Pass::kForward || z.taps > 1 || cudnn_ < 700;
   return {.algorithm = precomputed ? ConvAlgorithm::kPrecomputedGemm : ConvAlgorithm::kImplicitGemm,
           .seconds = cost.seconds,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
           .workspace = 0,
@@ -162,6 +164,8 @@ ConvCost ConvModel::columns(const ConvShape& s, double limit) const {
   const GemmCost cost = gemm_.cost(g, limit - moved / scatter_);
   return {.algorithm = ConvAlgorithm::kColumns,
           .seconds = cost.seconds + moved / scatter_,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes + moved,
           .workspace = 0,
@@ -201,6 +205,8 @@ ConvCost ConvModel::winograd_fused(const ConvShape& s, double limit) const {
   return {
       .algorithm = ConvAlgorithm::kWinograd,
       .seconds = cost.seconds,
+      .compute_seconds = cost.compute_seconds,
+      .memory_seconds = cost.memory_seconds,
       .flop = 2 * 16 * tiles * from * to * s.groups,
       .bytes = cost.bytes,
       .workspace = 16 * z.i * z.o * s.groups * sizeof(float),  // filters, as legacy_algorithms()
@@ -227,6 +233,8 @@ ConvCost ConvModel::winograd_nonfused(const ConvShape& s, double limit, double o
   const GemmCost cost = gemm_.cost(g, limit - moved / transform_);
   return {.algorithm = ConvAlgorithm::kWinogradNonfused,
           .seconds = cost.seconds + moved / transform_,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes + moved,
           .workspace = transformed,
@@ -261,6 +269,8 @@ ConvCost ConvModel::fft(const ConvShape& s, double limit, bool tiled) const {
   const GemmCost cost = gemm_.cost(g, limit - moved / fft_transform_);
   return {.algorithm = tiled ? ConvAlgorithm::kFftTiling : ConvAlgorithm::kFft,
           .seconds = cost.seconds + moved / fft_transform_,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes + moved,
           .workspace = tiled ? spectra : high * wide * planes,  // as legacy_algorithms()

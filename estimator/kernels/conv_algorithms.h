@@ -44,6 +44,8 @@ ConvShape conv_shape(const ConvProblem<int64_t>& problem, Pass pass, double elem
 struct ConvCost {
   ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;
   double seconds = 0;
+  // Of it, products and the traffic beside them: the longer of the two counts.
+  double compute_seconds = 0, memory_seconds = 0;
   double flop = 0, bytes = 0;  // what this algorithm really does
   double workspace = 0;        // bytes
   bool memory_bound = false;

@@ -112,6 +112,8 @@ ConvCost DepthwiseModel::cost(const ConvShape& s, DepthwiseKernel kernel) const 
   const double compute = clocks / (rates_.sms * rates_.clock);
   return {.algorithm = ConvAlgorithm::kDepthwise,
           .seconds = terms_[kDepthwiseFixed] * 1e-6 + std::max(compute, memory),
+          .compute_seconds = compute,
+          .memory_seconds = memory,
           .flop = 2 * z.outputs * z.taps,
           .bytes = bytes,
           .workspace = 0,

@@ -126,6 +126,8 @@ ConvCost GroupedModel::cost(const ConvShape& s, Arithmetic unit, GroupedKernel k
   const double copied = copies(s, kernel, channels_last);
   return {.algorithm = plain ? ConvAlgorithm::kImplicitGemm : ConvAlgorithm::kPrecomputedGemm,
           .seconds = (terms_[kGroupedFixed] + chain) * 1e-6 + copied + std::max(multiplied, memory),
+          .compute_seconds = multiplied,
+          .memory_seconds = memory,
           .flop = flop,
           .bytes = plain ? bytes : 3 * bytes,
           .workspace = 0,

@@ -14,6 +14,8 @@ namespace plimsoll {
 
 struct KernelPrediction {
   double seconds = 0;
+  // Of it, arithmetic and the traffic beside it: the longer of the two counts.
+  double compute_seconds = 0, memory_seconds = 0;
   double flop = 0, bytes = 0, workspace = 0;
   double layout_conversion = 0;  // seconds, beside the rest
   double converted = 0;          // ... within `seconds`: the same, of a framework's own kernels

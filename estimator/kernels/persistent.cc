@@ -90,7 +90,9 @@ RecurrentCost PersistentModel::cost(const RecurrentProblem<int64_t>& p,
   const double states = static_cast<double>(p.batch * p.hidden) * steps;
   RecurrentCost total;
   total.step_seconds = terms_[kPersistentCall] * kMicro;
-  total.seconds = total.step_seconds + steps * step;
+  // States go through L2, at the multiprocessors' clock.
+  total.compute_seconds = steps * step;
+  total.seconds = total.step_seconds + total.compute_seconds;
   total.flop = recurrent_flop(p, static_cast<double>(p.batch)) * steps;
   total.bytes = 2 * states * gate_count(p.cell) * element_bytes;
   return total;

@@ -35,6 +35,8 @@ ConvCost im2col(const KernelAt& kernel, const ConvShape& s, const TimeContext& c
   return {.algorithm = ConvAlgorithm::kIm2col,
           .seconds =
               s.n * (kIm2colInSitu * (cost.seconds + (columns + image) / bandwidth) + kIm2colCall),
+          .compute_seconds = s.n * kIm2colInSitu * cost.compute_seconds,
+          .memory_seconds = s.n * kIm2colInSitu * cost.memory_seconds,
           .flop = 2 * s.n * s.k * positions * in,
           .bytes = s.n * (cost.bytes + columns + image),
           .workspace = columns,
@@ -80,6 +82,8 @@ namespace {
 
 KernelPrediction predict_of(const ConvCost& cost) {
   return {.seconds = cost.seconds,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
           .algorithm = name(cost.algorithm),
@@ -140,6 +144,8 @@ KernelPrediction predict_calls(const ConvCost& chosen, const ConvCall& call,
   const double next = std::max(0.0, chosen.seconds - model.fixed) + kLongestLaunchInQueue;
   KernelPrediction prediction = predict_of(chosen);
   prediction.seconds += (call.calls - 1) * next;
+  prediction.compute_seconds *= call.calls;
+  prediction.memory_seconds *= call.calls;
   prediction.flop *= call.calls;
   prediction.bytes *= call.calls;
   prediction.workspace = chosen.workspace;

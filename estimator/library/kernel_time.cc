@@ -26,6 +26,8 @@ KernelPrediction predict_recurrent(const KernelAt& kernel, const ClassModel& mod
   const auto& p = std::get<RecurrentProblem<int64_t>>(kernel.problem);
   const RecurrentCost cost = model.recurrent->cost(p, kernel.pass, element_bytes(kernel));
   return {.seconds = cost.seconds,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
           .algorithm = name(RecurrentAlgorithm::kStandard),
@@ -41,6 +43,8 @@ KernelPrediction predict_persistent(const KernelAt& kernel, const ClassModel& mo
   const double bytes = element_bytes(kernel);
   const RecurrentCost steps = model.persistent->cost(p, algorithm, kernel.pass, bytes);
   KernelPrediction prediction{.seconds = steps.seconds,
+                              .compute_seconds = steps.compute_seconds,
+                              .memory_seconds = steps.memory_seconds,
                               .flop = steps.flop,
                               .bytes = steps.bytes,
                               .algorithm = name(algorithm),
@@ -48,6 +52,8 @@ KernelPrediction predict_persistent(const KernelAt& kernel, const ClassModel& mo
   if (const auto& products = context.recurrent(unit_of(kernel, context)).recurrent) {
     const RecurrentCost over_time = products->over_time(p, kernel.pass, bytes);
     prediction.seconds += over_time.seconds;
+    prediction.compute_seconds += over_time.compute_seconds;
+    prediction.memory_seconds += over_time.memory_seconds;
     prediction.flop += over_time.flop;
     prediction.bytes += over_time.bytes;
   }
@@ -64,9 +70,11 @@ KernelPrediction predict_attention(const KernelAt& kernel, const ClassModel& gem
                              card.compute_capability, context.options().first_flash};
   const AttentionCost cost = attention_cost(p, kernel.pass, element_bytes(kernel), rates);
   return {.seconds = cost.seconds + gemm.fixed,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
-          .memory_bound = cost.memory_bound};
+          .memory_bound = cost.memory_bound()};
 }
 
 double compulsory(const KernelAt& kernel) {
@@ -225,14 +233,22 @@ bool multiplies(const KernelAt& kernel) {
          std::holds_alternative<AttentionProblem<int64_t>>(kernel.problem);
 }
 
+double sustained_clock(const KernelTime& time, const DeviceRates& rates) {
+  return rates.sustained * (time.on_tensor_cores ? rates.tensor_clock : 1);
+}
+
 KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
                    const ClassModel& model, const TimeContext& context) {
   const KernelTimeChain chain = chain_of(kernel, prediction, model, context);
   const MachineFactor* machine = machine_factor(model, kernel.pass);
   const double bandwidth = or_endless(context.rates().bandwidth);
   const double highest_flops = or_endless(model.highest_flops);
+  const bool by_law = chain.predicted() < chain.floor();
+  const double longer = chain.in_situ * chain.machine;
   KernelTime time{
       .seconds = chain.seconds(),
+      .compute_seconds = by_law ? chain.operations : prediction.compute_seconds * longer,
+      .memory_seconds = by_law ? chain.traffic : prediction.memory_seconds * longer,
       .algorithm = prediction.algorithm,
       .flop = prediction.flop,
       .bytes = prediction.bytes,
@@ -246,8 +262,10 @@ KernelTime time_of(const KernelAt& kernel, const KernelPrediction& prediction,
       std::exp(is_sharp ? machine->range90 : model.range90 * range_factor(kernel));
   time.low = std::max(time.seconds / widest, chain.floor());
   time.high = time.seconds * widest;
-  const bool by_law = chain.predicted() < chain.floor();
-  const bool by_memory = prediction.memory_bound || (by_law && chain.traffic > chain.operations);
+  const double slowed = time.compute_seconds / sustained_clock(time, context.rates());
+  const bool by_memory =
+      (prediction.memory_bound || (by_law && chain.traffic > chain.operations)) &&
+      slowed <= time.seconds;
   time.bound_by = chain.launch > chain.work ? BoundBy::kLatency
                   : by_memory               ? BoundBy::kDram
                                             : BoundBy::kCompute;
@@ -266,6 +284,8 @@ KernelTime unrolled_time(const KernelAt& kernel, const TimeContext& context) {
     const KernelTime each = kernel_time(part.kernel, context);
     const auto count = static_cast<double>(part.count);
     sum.seconds += count * each.seconds;
+    sum.compute_seconds += count * each.compute_seconds;
+    sum.memory_seconds += count * each.memory_seconds;
     sum.low += count * each.low;
     sum.high += count * each.high;
     sum.flop += count * each.flop;
@@ -287,6 +307,12 @@ KernelTime kernel_time(const KernelAt& kernel, const TimeContext& context) {
   if (is_unrolled(kernel)) return unrolled_time(kernel, context);
   const ClassModel& model = model_for(kernel, context);
   return time_of(kernel, predict_of(kernel, model, context), model, context);
+}
+
+double at_sustained_clock(const KernelTime& time, const DeviceRates& rates) {
+  const double slowed = time.compute_seconds / sustained_clock(time, rates);
+  return time.seconds + std::max(slowed, time.memory_seconds) -
+         std::max(time.compute_seconds, time.memory_seconds);
 }
 
 KernelTimeChain kernel_time_chain(const KernelAt& kernel, const TimeContext& context) {

@@ -27,6 +27,8 @@ namespace plimsoll {
 
 struct KernelTime {
   double seconds = 0;
+  // Of it, arithmetic and the traffic beside it: the longer of the two counts.
+  double compute_seconds = 0, memory_seconds = 0;
   double low = 0, high = 0;    // seconds; 90 of 100 measured kernels lie between
   std::string_view algorithm;  // "WINOGRAD", "128x64 split 4"; empty for memory-bound work
   double flop = 0;             // really done, in the mathematics of the algorithm
@@ -40,6 +42,10 @@ struct KernelTime {
   bool on_tensor_cores = false;  // a product of matrices, or attention
   bool operator==(const KernelTime&) const = default;
 };
+
+// Seconds at the clock that the card sustains: arithmetic takes as much longer, and what waits for
+// memory waits no longer.
+double at_sustained_clock(const KernelTime& time, const DeviceRates& rates);
 
 // How the seconds of one launch come to be: ((work + launch) * in_situ + layout) * machine, but no
 // less than its bytes or operations take by law.

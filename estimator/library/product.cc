@@ -51,6 +51,8 @@ KernelPrediction predict_product(const KernelAt& kernel, const ClassModel& model
   }
   const GemmCost cost = model.gemm->cost(product_shape(kernel));
   return {.seconds = cost.seconds,
+          .compute_seconds = cost.compute_seconds,
+          .memory_seconds = cost.memory_seconds,
           .flop = cost.flop,
           .bytes = cost.bytes,
           .algorithm = kTileNames[static_cast<size_t>(cost.tile)],

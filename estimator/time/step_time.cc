@@ -122,15 +122,10 @@ double dispatch_of(const KernelAt& kernel, StepPhase phase, const StepHabits& ha
 
 }  // namespace
 
-double sustained_clock(const KernelTime& time, const DeviceRates& rates) {
-  if (time.bound_by != BoundBy::kCompute) return 1;
-  return rates.sustained * (time.on_tensor_cores ? rates.tensor_clock : 1);
-}
-
 double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates) {
-  const double factor = habits.gpu_factor / sustained_clock(time, rates);
   const double clock = time.bound_by == BoundBy::kDram ? 1 : rates.maximum_clock;
-  return time.seconds * std::max(factor, std::min(1.0, time.fraction_of_peak / clock));
+  return std::max(habits.gpu_factor * at_sustained_clock(time, rates),
+                  time.seconds * std::min(1.0, time.fraction_of_peak / clock));
 }
 
 void StepSum::add(const KernelAt& kernel, const Launches& launches, const KernelTime& time) {

@@ -130,9 +130,6 @@ struct StepTime {
   std::vector<KernelTime> kernels;  // one per input kernel, of a single launch
 };
 
-// Of the boost clock, the share that the card sustains while such a kernel runs.
-double sustained_clock(const KernelTime& time, const DeviceRates& rates);
-
 // Seconds of one launch within a step: by the framework's habit and at the clock that the card
 // sustains, but no faster than its work at the card's highest rates.
 double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates);

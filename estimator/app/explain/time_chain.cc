@@ -31,9 +31,9 @@ void add_step(const ExplainedKernel& of, const DeviceRates& rates, Lines& lines)
   double seconds = time.seconds * of.framework_factor;
   lines.times("framework", "correction measured for steps of this framework", of.framework_factor,
               seconds);
-  const double clock = sustained_clock(time, rates);
-  seconds /= clock;
-  lines.times("clock", "the power limit lowers the clock", 1 / clock, seconds);
+  const double slower = time.seconds > 0 ? at_sustained_clock(time, rates) / time.seconds : 1;
+  seconds *= slower;
+  lines.times("clock", "the power limit lowers the clock", slower, seconds);
   if (to_ns(of.seconds) != to_ns(seconds))
     lines.add("highest rate", "lower bound: its work at the GPU's highest rates", of.seconds);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace plimsoll {
@@ -58,18 +59,22 @@ TEST_CASE("step: a copy beside the update costs what it is longer") {
   CHECK(step_time(input, unit_context()).seconds == 4000 + 200);
 }
 
-TEST_CASE("step: a card at its power limit is slower where it computes, not where it moves bytes") {
-  StepTimeInput input = copies(1000, 1);
-  KernelAt product{.kernel_class = KernelClass::kGemm, .op = "product"};
-  product.problem = GemmProblem<int64_t>{.m = 100, .n = 100, .k = 100};
-  input.kernels.push_back({product, {}});
-  TimeContext usual = unit_context();
-  DeviceRates limited = usual.rates();
+TEST_CASE("step: at its power limit a product takes longer, until it waits for memory") {
+  constexpr int64_t kOperations = 2'000'000;
+  DeviceRates limited = unit_context().rates();
   limited.sustained = .5;
-  const StepTime step = step_time(input, usual);
-  REQUIRE(step.kernels[1].bound_by == BoundBy::kCompute);
-  const double slower = step_time(input, TimeContext(limited, {})).gpu - step.gpu;
-  CHECK(slower == doctest::Approx(step.kernels[1].seconds));
+  for (const int64_t bytes : {0, 1'999'999, 2'000'001, 3'999'999, 4'000'001, 9'000'000}) {
+    CAPTURE(bytes);
+    const KernelAt product{.kernel_class = KernelClass::kGemm,
+                           .op = "product",
+                           .flop = kOperations,
+                           .read = bytes,
+                           .problem = GemmProblem<int64_t>{.m = 100, .n = 100, .k = 100}};
+    StepTimeInput input;
+    input.kernels = {{product, {}}};
+    CHECK(step_time(input, unit_context()).gpu == std::max(kOperations, bytes));
+    CHECK(step_time(input, TimeContext(limited, {})).gpu == std::max(2 * kOperations, bytes));
+  }
 }
 
 TEST_CASE("step: where device and host are alike, some layers wait for either") {
