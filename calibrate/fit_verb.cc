@@ -150,7 +150,9 @@ Verb make_fit(const cli::FlagSet& root) {
       "  plimsoll-calibrate fit kernels.json --out machine.json");
   app.add_option("records", command->machine.records, "measured runs; their kernels are used");
   app.add_option("--gpu", command->machine.gpu, "of several cards in the records, this one");
-  app.add_option("--hwdb", command->machine.hwdb, "folder whose files replace those of their name");
+  app.add_option("--hwdb", command->machine.hwdb,
+                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+      .type_name("FOLDER");
   app.add_option("--out", command->out,
                  "the machine file, or the folder for sm_NN.json; without it only the report");
   app.add_option("--measured", command->measured,

@@ -78,7 +78,7 @@ void write_end(Markup& out, const Summary& s) {
     const DevicePeak& d = s.devices[i];
     write_fact(
         out, fmt::format("GPU {} peak", i), d.bytes ? human_bytes(*d.bytes) : "unknown",
-        shortened(d.name, kCardName) + (s.basis == DeviceBasis::kCard ? ", the whole card" : ""));
+        shortened(d.name, kCardName) + (s.basis == DeviceBasis::kCard ? ", the whole GPU" : ""));
   }
   if (s.band) {
     add_prediction(out, "GPU", s.band->device, s.device_peak);
@@ -184,9 +184,9 @@ void write_phases(Markup& out, const std::vector<Phase>& phases, size_t all) {
 
 void write_cards(Markup& out, const Summary& s) {
   if (s.devices.empty()) return;
-  open_section(out, "cards", "Cards", "");
-  HtmlTable table(out, "What each card showed",
-                  {{"card"},
+  open_section(out, "cards", "GPUs", "");
+  HtmlTable table(out, "What each GPU showed",
+                  {{"GPU"},
                    {"peak", true},
                    {"busy, mean", true},
                    {"most W", true},
@@ -233,7 +233,7 @@ void write_remarks(Markup& out, const Summary& s) {
   out.open("ul");
   out.element("li", fmt::format("GPU: {}", shortened(s.gpu_source, 400)));
   if (s.basis == DeviceBasis::kCard)
-    out.element("li", "Of cards: " + std::string(kWholeCard) + ".");
+    out.element("li", "Memory of GPUs: " + std::string(kWholeCard) + ".");
   out.element("li", fmt::format("{} samples, {} missed; this monitor took {:.2f} % of a CPU.",
                                 s.samples, s.missed, 100 * s.own_cpu_share));
   for (const std::string& fault : s.faults) out.element("li", shortened(fault, 400));

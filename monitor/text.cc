@@ -101,7 +101,7 @@ std::string line(const Sample& sample, const std::optional<Band>& band) {
   for (size_t i = 0; i < sample.devices.size(); ++i) {
     const DeviceReading& device = sample.devices[i];
     text += fmt::format("  GPU {} {}{}", i, bytes_or(device.bytes),
-                        sample.basis == DeviceBasis::kCard ? " (card)" : "");
+                        sample.basis == DeviceBasis::kCard ? " (whole GPU)" : "");
     const std::string facts = card_facts(device.gpu);
     if (!facts.empty()) text += ", " + facts;
   }
@@ -124,7 +124,7 @@ std::string screen(const Sample& sample, const Summary& so_far, std::string_view
     const auto peak = i < so_far.devices.size() ? so_far.devices[i].bytes : std::nullopt;
     text += fmt::format("  gpu {}  now {:>10}  peak {:>10}  {}{}\n", i, bytes_or(device.bytes),
                         bytes_or(peak), card_facts(device.gpu),
-                        sample.basis == DeviceBasis::kCard ? "  (the whole card)" : "");
+                        sample.basis == DeviceBasis::kCard ? "  (the whole GPU)" : "");
   }
   if (so_far.band) {
     text += verdict_line("GPU", so_far.band->device, so_far.device_peak);

@@ -23,8 +23,8 @@ std::string end_of(const Summary& summary);
 
 // What DeviceBasis::kCard means.
 inline constexpr std::string_view kWholeCard =
-    "the whole card's memory: the driver does not tell it of these processes (its process ids are "
-    "not this container's, or are not listed)";
+    "the memory of the whole GPU: the driver does not report that of these processes (its process "
+    "ids are not this container's, or are not listed)";
 
 // "12.4 s", "3 min 20 s", "2 h 14 min".
 std::string human_seconds(double seconds);

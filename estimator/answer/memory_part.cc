@@ -5,17 +5,26 @@
 #include <utility>
 
 namespace plimsoll {
+namespace {
+
+constexpr std::array<std::pair<Role, std::string_view>, 8> kNames = {
+    {{Role::kFeatureMap, "feature maps kept for backward"},
+     {Role::kTemporary, "temporaries"},
+     {Role::kWorkspace, "library workspace"},
+     {Role::kParameter, "weights"},
+     {Role::kGradient, "gradients"},
+     {Role::kOptimizerState, "optimizer state"},
+     {Role::kInput, "input batch and targets"},
+     {Role::kBuffer, "buffers"}}};
+
+}  // namespace
+
+std::string_view role_title(std::string_view id) {
+  const auto row = std::ranges::find_if(kNames, [&](const auto& r) { return name(r.first) == id; });
+  return row == kNames.end() ? std::string_view() : row->second;
+}
 
 std::vector<MemoryPart> memory_parts(const Estimate& e) {
-  static constexpr std::array<std::pair<Role, std::string_view>, 8> kNames = {
-      {{Role::kFeatureMap, "feature maps kept for backward"},
-       {Role::kTemporary, "temporaries"},
-       {Role::kWorkspace, "library workspace"},
-       {Role::kParameter, "weights"},
-       {Role::kGradient, "gradients"},
-       {Role::kOptimizerState, "optimizer state"},
-       {Role::kInput, "input batch and targets"},
-       {Role::kBuffer, "buffers"}}};
   std::vector<MemoryPart> parts;
   int64_t sum = 0;
   for (const auto& [role, title] : kNames) {

@@ -22,6 +22,9 @@ inline void describe(Fields& f, MemoryPart& p) {
   f("bytes", p.bytes, {.any_sign = true});
 }
 
+// "feature maps kept for backward" of "feature_map"; empty for what is no role's id.
+std::string_view role_title(std::string_view id);
+
 // Largest first; they sum to memory.device_bytes. Parts of nothing are left out, but the context.
 std::vector<MemoryPart> memory_parts(const Estimate& estimate);
 

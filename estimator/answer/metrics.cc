@@ -41,27 +41,30 @@ std::vector<Metric> rates_of(const Estimate& e) {
   const std::optional<double> in = as_real(t.to_device_bytes), out = as_real(t.from_device_bytes);
   const std::string no_reading(e.on_host ? kOnHost
                                          : "what the program reads of the result is unknown");
-  return {{"throughput", "throughput", t.sample_unit + "/s",
-           "units of all GPUs' batches over the time of one step, after warm-up",
-           t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
-          {"gpu_utilisation", "GPU compute utilisation", "of 1",
-           "time in which at least one kernel runs over the time of the step",
-           t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, no_step},
-          {"fp32_utilisation", "FP32 utilisation", "of 1",
-           "executed floating-point operations over (peak FP32 rate x time in which kernels run); "
-           "Winograd's and Fourier's are counted as they are done",
-           t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, no_step},
-          cpu_utilisation(t, e.on_host),
-          {"pcie_to_device_bytes", "PCIe to the GPU, a step", "B",
-           "bytes a step over the slot of one GPU: its batch, and of gradients exchanged over PCIe",
-           in, no_step},
-          {"pcie_from_device_bytes", "PCIe from the GPU, a step", "B",
-           "bytes a step over the slot of one GPU: the loss, and of gradients exchanged over PCIe",
-           out, no_reading},
-          {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s", "those bytes over the step",
-           in ? over(*in, seconds) : std::nullopt, no_step},
-          {"pcie_from_device_rate", "PCIe rate from the GPU", "B/s", "those bytes over the step",
-           out ? over(*out, seconds) : std::nullopt, no_reading}};
+  return {
+      {"throughput", "throughput", t.sample_unit + "/s",
+       "samples of all GPUs divided by the time of one step, after warm-up",
+       t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
+      {"gpu_utilisation", "GPU compute utilisation", "of 1",
+       "share of the step in which at least one kernel runs",
+       t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, no_step},
+      {"fp32_utilisation", "FP32 utilisation", "of 1",
+       "executed floating-point operations over (peak FP32 rate x time in which kernels run); "
+       "for Winograd and FFT convolutions these are the operations that they execute",
+       t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, no_step},
+      cpu_utilisation(t, e.on_host),
+      {"pcie_to_device_bytes", "PCIe to the GPU, a step", "B",
+       "bytes per step through the slot of one GPU: its batch, and gradients exchanged over PCIe",
+       in, no_step},
+      {"pcie_from_device_bytes", "PCIe from the GPU, a step", "B",
+       "bytes per step through the slot of one GPU: the loss, and gradients exchanged over PCIe",
+       out, no_reading},
+      {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s",
+       "those bytes divided by the time of the step", in ? over(*in, seconds) : std::nullopt,
+       no_step},
+      {"pcie_from_device_rate", "PCIe rate from the GPU", "B/s",
+       "those bytes divided by the time of the step", out ? over(*out, seconds) : std::nullopt,
+       no_reading}};
 }
 
 std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {

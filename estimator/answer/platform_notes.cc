@@ -103,7 +103,7 @@ std::string devices_text(const Platform& platform) {
   if (platform.network)
     text += fmt::format(", in {} machines over {}", platform.nodes, platform.network->id);
   text += ", exchange " + platform.exchange + offload;
-  return text + (platform.one_process() ? "; the first also holds what all give out" : "");
+  return text + (platform.one_process() ? "; the first GPU also has the outputs of all" : "");
 }
 
 std::string settings_text(const CompiledModel& model, const Platform& platform, Layout layout,

@@ -101,7 +101,7 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
   f("allocated_peak_bytes", m.allocated_peak_bytes);
   f("timing_peak_bytes", m.timing_peak_bytes, {.absent_where = false});
   f("reserved_bytes", m.reserved_bytes,
-    {.title = "allocator's segments", .part_of = "device_bytes"});
+    {.title = "reserved by the allocator", .part_of = "device_bytes"});
   f("context_bytes", m.context_bytes,
     {.meaning = "of a run on the host: its process, data set and loaders; null there where the "
                 "framework's are not known",
@@ -110,7 +110,7 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
      .part_of = "device_bytes"});
   f("module_loading", m.module_loading,
     "that context_bytes stands for; null: not stated by the context's source, or no matter");
-  f("device_bytes", m.device_bytes, {.title = "peak on the card"});
+  f("device_bytes", m.device_bytes, {.title = "peak on the GPU"});
   f("device_range_bytes", m.device_range);
   f("minimum_bytes", m.minimum_bytes, "smallest capacity in which the step still runs");
   f("taken_bytes", m.taken_bytes,

@@ -53,18 +53,18 @@ std::string of_library(std::string_view name) {
 
 std::string of_folder(const std::string& folder) {
   if (path_exists(path_in(folder, "saved_model.pb"))) {
-    return "it holds a TensorFlow SavedModel: "
+    return "it is a TensorFlow SavedModel: "
            "python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
   }
   if (path_exists(path_in(folder, "config.json"))) {
-    return "it holds a Hugging Face model; in Python: plimsoll.from_torch(lambda: "
+    return "it is a Hugging Face model; in Python: plimsoll.from_torch(lambda: "
            "AutoModel.from_config(AutoConfig.from_pretrained(FOLDER)), inputs)";
   }
   constexpr size_t kLookedAt = 1000;
   const std::vector<std::string> names = names_in(folder, kLookedAt);
   const bool models =
       std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(".onnx"); });
-  return models ? "" : "a folder of Hugging Face's holds a config.json, and this one does not";
+  return models ? "" : "a Hugging Face model folder has a config.json; this one has none";
 }
 
 // "HF:OWNER/NAME" and "https://HUB.TLD/OWNER/NAME/tree/main" without what is around owner and name.

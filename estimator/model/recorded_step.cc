@@ -49,11 +49,10 @@ Result<void> check_ranks(const Record& record, const Mesh& requested) {
   const int64_t recorded = ranks_of(record.mesh), wanted = ranks_of(requested);
   if (recorded == wanted) return {};
   if (recorded == 1)
-    return error("E283", fmt::format("the step is recorded on one GPU, not on one of {}", wanted),
-                 {}, fmt::format("record it with world_size={}", wanted));
-  return error("E283",
-               fmt::format("the step is recorded on one of {} GPUs, not of {}", recorded, wanted),
-               {}, "ask " + setting("gpus", std::to_string(recorded)));
+    return error("E283", fmt::format("the step was recorded on one GPU, not on {}", wanted), {},
+                 fmt::format("record it with world_size={}", wanted));
+  return error("E283", fmt::format("the step was recorded on {} GPUs, not on {}", recorded, wanted),
+               {}, "use " + setting("gpus", std::to_string(recorded)));
 }
 
 std::vector<WeightRole> roles_of(const Record& record) {

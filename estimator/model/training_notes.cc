@@ -24,8 +24,8 @@ Diagnostics training_notes(const Graph& graph, const Recipe& recipe, bool loss_c
   if (loss_chosen && recipe.loss == Loss::kSum && outputs > 1)
     notes.push_back(
         note("N530",
-             fmt::format("the loss is the sum of {} outputs: what the loss of a training computes "
-                         "and keeps is not counted",
+             fmt::format("the loss is assumed to be the sum of {} outputs; memory and time of the "
+                         "program's loss are not included",
                          outputs)));
   return notes;
 }

@@ -151,7 +151,7 @@ std::span<const SettingRow> finetune_settings() {
       {.name = "lora-form",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "whose adapters: peft's, or litgpt's, whose query, key and value projections are "
+       .help = "adapters as in peft, or as in litgpt, where query, key and value projections are "
                "one layer",
        .default_text = "peft",
        .value = word_value<kAdapterForms, 0, &Request::recipe, &Recipe::finetune, &Finetune::form>(
@@ -164,8 +164,8 @@ std::span<const SettingRow> finetune_settings() {
       {.name = "lora-in-blocks",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "with --fsdp-version 1: adapters are sharded with the other weights of their block, "
-               "not for themselves",
+       .help = "with --fsdp-version 1: adapters are sharded together with the other weights of "
+               "their block",
        .value = on_off_switch<&Request::parallel, &ParallelRequest::adapters_in_blocks>(),
        .record = {.name = "lora_in_blocks"},
        .acts = {flattens_adapters, "only FSDP 1 has arrays of several weights; {} has them",
@@ -207,8 +207,8 @@ std::span<const SettingRow> finetune_settings() {
       {.name = "quantizer",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "whose code quantizes: transformers, all linear layers but the head; fabric "
-               "(Lightning's), the head too, from fp16",
+       .help = "library that quantizes: transformers (all linear layers except the head) or fabric "
+               "(Lightning: also the head, from a copy in fp16)",
        .default_text = "transformers",
        .value =
            word_value<kQuantizers, 0, &Request::recipe, &Recipe::finetune, &Finetune::quantizer>(

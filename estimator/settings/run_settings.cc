@@ -31,10 +31,11 @@ constexpr SettingValue loader() {
   value.read = [](const SettingRow& row, std::string_view text, Request& into) -> Result<void> {
     constexpr SettingValue plain = word_value<kLoaders, 0, &Request::loader>("HOW");
     if (text == "dali" || text == "gpu" || text == "nvjpeg" || text == "ffcv") {
-      return error("E106", fmt::format("{} does not take '{}'", setting(row.name), text), {},
-                   fmt::format("a loader that decodes on the GPU takes memory of it, which is not "
-                               "modelled; leave room with {}",
-                               setting("reserve", "2GiB")));
+      return error(
+          "E106", fmt::format("{} does not take '{}'", setting(row.name), text), {},
+          fmt::format("the memory of a loader that decodes on the GPU is not modelled; leave "
+                      "room with {}",
+                      setting("reserve", "2GiB")));
     }
     return plain.read(row, text, into);
   };

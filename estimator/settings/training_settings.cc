@@ -64,8 +64,8 @@ Result<void> refuse_vague_precision(const SettingRow& row, std::string_view text
     std::string_view word, help;
   };
   constexpr Vague kVague[] = {
-      {"mixed", "amp-bf16, or amp-fp16 on cards before Ampere"},
-      {"amp", "amp-bf16, or amp-fp16 on cards before Ampere"},
+      {"mixed", "amp-bf16, or amp-fp16 on GPUs before Ampere"},
+      {"amp", "amp-bf16, or amp-fp16 on GPUs before Ampere"},
       {"bfloat16", "bf16, or amp-bf16 where weights stay in fp32"},
       {"float16", "fp16, or amp-fp16 where weights stay in fp32"},
   };

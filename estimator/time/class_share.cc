@@ -28,7 +28,9 @@ constexpr std::array kLibraryKernels = {
 }  // namespace
 
 std::string class_of(const KernelAt& kernel) {
-  if (kernel.kernel_class == KernelClass::kGemm) return kernel.op;
+  const bool has_passes =
+      kernel.kernel_class != KernelClass::kGemm && kernel.kernel_class != KernelClass::kUpdate;
+  if (!has_passes) return kernel.op;
   return fmt::format("{} {}", kernel.op, name(kernel.pass));
 }
 

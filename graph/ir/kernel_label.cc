@@ -15,6 +15,8 @@ std::string extents(const std::array<int64_t, 3>& e) {
 struct Describe {
   const KernelAt& kernel;
   std::string operator()(const RowsProblem<int64_t>& p) const {
+    if (kernel.kernel_class == KernelClass::kUpdate)
+      return fmt::format("{} {}x{}", kernel.op, p.rows, p.columns);
     return fmt::format("{} {} {}x{}", kernel.op, name(kernel.pass), p.rows, p.columns);
   }
   std::string operator()(const GemmProblem<int64_t>& p) const {

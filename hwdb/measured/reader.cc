@@ -188,7 +188,8 @@ Result<RunFile> read_json_runs(const ByteSource& source, const Each& each, const
 
 constexpr std::string_view kExampleRows =
     "a header and a run are, for example, kind,device,model,batch,nvidia_smi_mb and "
-    "memory,tesla-t4,builtin:resnet50,32,5120; 'plimsoll schema measured-run' has all columns";
+    "memory,tesla-t4,builtin:resnet50,32,5120; 'plimsoll schema measured-run' has all columns. An "
+    "export of Weights & Biases has the columns Name and State, one of MLflow run_id";
 
 Result<std::vector<std::string>> read_header(CsvReader& csv, const std::string& file) {
   std::vector<std::string> columns;

@@ -98,7 +98,7 @@ class Said:
 def text_of(value: object, name: str = "a value") -> str:
     """A value as a flag takes it."""
     if isinstance(value, (bytes, bytearray)):
-        raise TypeError(f"{name}: bytes are not taken, give text")
+        raise TypeError(f"{name}: bytes are not supported, use text")
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     if hasattr(value, "item"):  # numpy's

@@ -95,7 +95,7 @@ def recordable(module: torch.nn.Module) -> torch.nn.Module:
     from ._record_tensors import is_lazy
 
     if isinstance(module, torch.jit.ScriptModule):
-        raise _refused("the module is TorchScript's, which says neither its arguments nor its operators", "give the module that was scripted or traced")
+        raise _refused("the module is a TorchScript module, whose arguments and operators cannot be read", "give the module that was scripted or traced")
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if is_lazy(tensor):
             raise _refused(f"{name} has no size before the module's first call", "call the module once with the inputs")

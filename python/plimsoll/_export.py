@@ -46,8 +46,8 @@ def exported(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module],
     axes = _axes_of_inputs(module, args, kwargs, dynamic)
     several = _names_of_several_sizes((args, kwargs), axes)
     if several:
-        warnings.warn(f"{', '.join(sorted(several))} stands for several sizes, of which a graph knows one: the model keeps those of the inputs, "
-                      "unless dynamic= names them apart", PlimsollWarning, stacklevel=6)
+        warnings.warn(f"{', '.join(sorted(several))} stands for several sizes, but a graph has one size for each name: the sizes of the "
+                      "inputs are kept; dynamic= can give them different names", PlimsollWarning, stacklevel=6)
         axes = _without(axes[0], several), _without(axes[1], several) or {}
     args, kwargs = _without_ones((args, kwargs), axes)
     bind = inspect.signature(module.forward).bind
@@ -65,7 +65,7 @@ def exported(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module],
     if again:
         settings["checkpoint"] = again
     elif again is not None:
-        warnings.warn("what the module computes again in its backward pass is no list of its modules: it is counted as kept",
+        warnings.warn("the module recomputes parts that are not a list of its modules: they are counted as kept",
                       PlimsollWarning, stacklevel=6)
     _name_caches(model.graph, program)
     _write_state(model.graph, module)
@@ -156,7 +156,7 @@ def _exported(module: torch.nn.Module, args: Any, kwargs: Any, named: Any) -> to
 
 def _not_exported(what: str, fault: Exception) -> InputError:
     lines = _plain(str(fault)).strip().splitlines() or [""]
-    return InputError([Diagnostic("E291", "error", f"{what} does not take this module: {type(fault).__name__}: {lines[0]}",
+    return InputError([Diagnostic("E291", "error", f"{what} cannot export this module: {type(fault).__name__}: {lines[0]}",
                                   help="its own words are the cause of this exception; export to ONNX with dynamo=False, or write a config")])
 
 

@@ -100,10 +100,10 @@ def why_no_record() -> str:
     from ._record_card import LIBRARY
 
     if not LIBRARY.exists():
-        return "it takes the package for Linux"
+        return "recording needs the package for Linux"
     if torch.version.cuda is None and not torch.version.hip and not hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
-        return f"PyTorch {torch.__version__} for the CPU knows no card that is not there; it takes PyTorch 2.10 or later, or PyTorch for CUDA"
-    return "it takes PyTorch for CUDA or for the CPU, which pip installs on Linux; a card it does not take" if torch.version.hip else ""
+        return f"recording with PyTorch {torch.__version__} for the CPU is not supported; it needs PyTorch 2.10 or later, or PyTorch for CUDA"
+    return "recording needs PyTorch for CUDA or for the CPU; it needs no GPU" if torch.version.hip else ""
 
 
 def import_all() -> None:

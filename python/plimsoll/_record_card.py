@@ -43,13 +43,13 @@ def _pretend_to_cpp(capability: tuple[int, int]) -> None:
     try:
         torch.zeros((), requires_grad=True).backward()
     except RuntimeError as fault:  # its threads do not come along into a child
-        raise CardError("autograd has worked for a card in this process: call from_step before the first backward pass") from fault
+        raise CardError("a backward pass has run on a GPU in this process: call from_step before the first one") from fault
     started = _threads() > threads
     card = ctypes.CDLL(os.fspath(LIBRARY), mode=ctypes.RTLD_GLOBAL)
     card.plimsoll_pretend_card.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int]
     major = int(str(torch.version.cuda or 0).split(".")[0])
     if card.plimsoll_pretend_card(10 * capability[0] + capability[1], PROCESSORS, MEMORY, major) == 0:
-        raise CardError(f"PyTorch {torch.__version__} asks CUDA in another way than is known here")
+        raise CardError(f"PyTorch {torch.__version__} calls CUDA in a way that is not supported")
     if torch.version.cuda is None:
         from ._record_without_cuda import register_guard
 

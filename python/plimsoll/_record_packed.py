@@ -33,12 +33,12 @@ def stand_in_for_packed_sequences(values: Values) -> None:
 
     def pack(padded: Any, lengths: Any, batch_first: bool) -> Any:
         padded = padded.transpose(0, 1) if batch_first else padded
-        known = _numbers(values, lengths, "pack_padded_sequence asks for the lengths of sequences")
+        known = _numbers(values, lengths, "pack_padded_sequence reads the lengths of sequences")
         sizes = [sum(length > step for length in known) for step in range(max(known, default=0))]
         return Packed.apply(padded, _runs(sizes)), _on_host(sizes)
 
     def pad(data: Any, batch_sizes: Any, batch_first: bool, padding: float, total: int) -> Any:
-        sizes = _numbers(values, batch_sizes, "pad_packed_sequence asks for the lengths of sequences")
+        sizes = _numbers(values, batch_sizes, "pad_packed_sequence reads the lengths of sequences")
         padded = torch.full((max(total, len(sizes)), sizes[0], *data.shape[1:]), padding, dtype=data.dtype, device=data.device)
         runs = _runs(sizes)
         for (first, count, batch), rows in zip(runs, _rows(data, runs)):
@@ -69,7 +69,7 @@ def _rows(data: Any, runs: Runs) -> Iterator[Any]:
 def _numbers(values: Values, tensor: Any, what: str) -> list[int]:
     known = values.known.of(tensor)
     if known is None:
-        raise ValueAsked(f"{line_of_caller()}: {what}, which are not there where a step is recorded: give them as inputs of the step")
+        raise ValueAsked(f"{line_of_caller()}: {what}, which a recorded step does not have: give them as inputs of the step")
     with no_dispatch():
         return [int(one) for one in known]
 

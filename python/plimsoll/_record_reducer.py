@@ -83,7 +83,7 @@ class Reducer:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith(("_set", "set_")):
-            raise AttributeError(f"DistributedDataParallel asks its reducer for {name}, which is not known where a step is recorded")
+            raise AttributeError(f"DistributedDataParallel reads {name} of its reducer, which cannot be recorded")
         return lambda *_, **__: None
 
 

@@ -55,8 +55,8 @@ class Values:
                 return self._known_result(operator, args, kwargs)
             name = name_of(operator)
             if type(fault).__name__ == "UnsupportedOperatorException":
-                raise ValueAsked(f"{line_of_caller()}: of {getattr(fault, 'func', name)} this PyTorch does not say the shapes without running it") from fault
-            raise ValueAsked(f"{line_of_caller()}: {name} asks for the values of tensors, which are not there where a step is recorded") from fault
+                raise ValueAsked(f"{line_of_caller()}: this PyTorch cannot compute the shapes of {getattr(fault, 'func', name)} without running it") from fault
+            raise ValueAsked(f"{line_of_caller()}: {name} reads the values of tensors, which a recorded step does not have") from fault
         self._follow(operator, args, result)
         self.known.follow(operator, args, kwargs, operands, result)
         return result

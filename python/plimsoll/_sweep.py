@@ -81,7 +81,7 @@ def _records(model: Any, plan: Any, swept: dict[str, list[Any]], parameters: dic
             plan = Path(folder) / "plan.json"
             plan.write_text(json.dumps({"parameters": swept}), encoding="utf-8")
         elif swept:
-            raise TypeError(f"the plan says what is swept: not {', '.join(swept)} too")
+            raise TypeError(f"the plan lists the parameters of the sweep: leave out {', '.join(swept)}")
         said = run("sweep", text_of(plan), *flags, "--json")
     lines = said.output.splitlines()[:-1]  # the last one sums up
     records: list[dict[str, Any]] = json.loads("[" + ",".join(lines) + "]")

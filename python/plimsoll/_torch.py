@@ -78,12 +78,12 @@ class TorchModel:
             other = next(filter(None, map(beyond, [{**own, **_said(given)}, *one_by_one])), "")
             if not other:
                 return os.fspath(self._recorded(given)), dict(given)
-            said = f"{other}= is no step that from_torch records"
+            said = f"{other}= cannot be recorded by from_torch"
             if other in own and not any(other in one for one in (_said(given), swept or {})):
-                said = f"{other}={own[other]}, of plimsoll.yaml or the environment, is no step that from_torch records"
+                said = f"{other}={own[other]}, of plimsoll.yaml or the environment, cannot be recorded by from_torch"
             if self._via == "record":
                 raise UsageError([Diagnostic("E293", "error", said, help="give from_step a step that does it, or from_torch via='onnx'")])
-            warnings.warn(f"{said}: the module's graph answers, by torch.export", PlimsollWarning, stacklevel=4)
+            warnings.warn(f"{said}: the answer comes from the module's graph (torch.export)", PlimsollWarning, stacklevel=4)
         return os.fspath(self._exported()), {**self._graph_settings, **given}
 
     @property

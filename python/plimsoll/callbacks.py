@@ -166,7 +166,7 @@ def transformers(**settings: Any) -> Any:
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
             name = getattr(args.optim, "value", args.optim)
             if name not in _OPTIMIZERS and "optimizer" not in self._flags:
-                raise ValueError(f"optim={name!r} has no counterpart here: name one, optimizer='...'")
+                raise ValueError(f"optim={name!r} is not supported: name an optimizer, optimizer='...'")
             precision = "amp-bf16" if args.bf16 else "amp-fp16" if args.fp16 else "fp32"
             self.watch(model, optimizer=_OPTIMIZERS.get(name), precision=precision,
                        accumulate=args.gradient_accumulation_steps, gpus=args.world_size,

@@ -12,7 +12,7 @@ const std::string kSqueezeNet = "builtin:squeezenet1_0";
 
 const std::vector<std::pair<std::vector<std::string>, const char*>> kAsked = {
     {{"--help"}, "plimsoll estimate builtin:"},
-    {{"-h"}, "commands:"},
+    {{"-h"}, "advise      changes that make it fit"},
     {{"estimate", "--help"}, "--workspace-limit"},
     {{"explain", "--help"}, "  plimsoll explain E241\n"},
     {{"max-batch", "-h"}, "--multiple"},

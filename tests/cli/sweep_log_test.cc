@@ -211,7 +211,7 @@ TEST_CASE("cli sweep: answers are believed only where all that they rest on is t
   refused({"--memory-only"}, "the flags changed");
   std::filesystem::create_directories(folder.path("own/devices"));
   folder.write("own/devices/another.json", "{}");
-  refused({"--hwdb", "own"}, "the data of cards and frameworks");
+  refused({"--hwdb", "own"}, "the data of GPUs and frameworks");
   CHECK(folder.sweep({"--resume", "s.jsonl"}).status == 0);
   CHECK(folder.text("s.jsonl") == before);
 }

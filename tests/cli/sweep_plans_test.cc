@@ -82,7 +82,7 @@ const std::vector<BadPlan> kBadPlans = {
      "--trainer and the plan's trainer",
      {"--trainer", "hf"}},
     {"model: builtin:mlp\ntrainer: hf\nparameters: {gpu: l4}\n", 3, "E304",
-     "\"trainer\" stands outside"},
+     "\"trainer\" is outside"},
     {"model: '-'\nparameters: {gpu: l4}\n", 2, "E112", "more than once", {"--model", "-"}},
     {"model: none.onnx\nparameters: {gpu: l4}\n", 4, "E601", "none.onnx"},
     {"model: builtin:mlp\nparameters: {gpu: l4, batch: {min: 1, max: 9}}\n",

@@ -37,7 +37,7 @@ TEST_CASE("a line has the prediction beside the figures, and says whose they are
   CHECK(has(text, "predicted 600.0 MiB (500.0 MiB - 700.0 MiB)"));
   Sample container = host_sample(12, 1200);
   attribute({.gpus = {card(40, 512 * kMebibyte)}}, false, container);
-  CHECK(has(line(container, {}), "GPU 0 3.0 GiB (card)"));
+  CHECK(has(line(container, {}), "GPU 0 3.0 GiB (whole GPU)"));
 }
 
 TEST_CASE("the summary says how it ended, where figures are from, and what was not told") {
@@ -55,7 +55,7 @@ TEST_CASE("the summary says how it ended, where figures are from, and what was n
   s.device_peak = 700;
   s.devices = {{.name = "Tesla T4", .bytes = 700}};
   s.band = Band{.device = Predicted{600, {500, 650}}};
-  CHECK(has(to_text(s), "the whole card's memory"));
+  CHECK(has(to_text(s), "the memory of the whole GPU"));
   CHECK(has(to_text(s), "the peak 700 B is above it"));
   s.phases.assign(20, {});
   CHECK(has(to_text(s), "phases, the last 12 of 20"));

@@ -179,7 +179,7 @@ class Graphs(Ways, unittest.TestCase):
         self.assertEqual(answer(model, batch=6, compile=False), answer(self.model(net, (torch.randn(2, 4),)), batch=6))
 
     def test_what_pytorch_does_not_export(self):
-        with self.assertRaisesRegex(plimsoll.InputError, "torch.export does not take this module") as caught:
+        with self.assertRaisesRegex(plimsoll.InputError, "torch.export cannot export this module") as caught:
             self.model(Branches(), (torch.randn(2, 4),))
         self.assertEqual(caught.exception.code, "E291")
         self.assertIsNotNone(caught.exception.__cause__)
@@ -297,7 +297,7 @@ class Records(Ways, unittest.TestCase):
 
     def test_a_build_that_cannot_record(self):
         with mock.patch.object(_record_card, "LIBRARY", Path("not there")):
-            with self.assertRaisesRegex(plimsoll.InputError, "it takes the package for Linux") as caught:
+            with self.assertRaisesRegex(plimsoll.InputError, "recording needs the package for Linux") as caught:
                 self.model(self.net(), (torch.randn(2, 64),))
             self.assertEqual(caught.exception.code, "E292")
             with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: it takes the package"):
@@ -339,7 +339,7 @@ class Records(Ways, unittest.TestCase):
             self.model(self.net(), (torch.randn(2, 64),)).estimate(gpu="t4", gpus=4)
         self.assertEqual(caught.exception.code, "E293")
         model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))
-        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "gpus= is no step that from_torch records: the module's graph answers"):
+        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "gpus= cannot be recorded by from_torch: the answer comes from"):
             found = model.estimate(gpu="t4", gpus=4, batch=8)
         self.assertEqual(found.device_bytes, plimsoll.from_torch(self.net(), (torch.randn(2, 64),), via="onnx").estimate(gpu="t4", gpus=4, batch=8).device_bytes)
 
@@ -351,7 +351,7 @@ class Records(Ways, unittest.TestCase):
         class Unique(torch.nn.Module):
             def forward(self, x):
                 return torch.unique(x)
-        with self.assertRaisesRegex(plimsoll.InputError, "from_torch_test.py:.* _unique2 asks for the values") as caught:
+        with self.assertRaisesRegex(plimsoll.InputError, "from_torch_test.py:.* _unique2 reads the values") as caught:
             self.model(Unique(), (torch.randn(2, 70000),))
         self.assertEqual(caught.exception.code, "E292")
         with self.assertWarnsRegex(plimsoll.PlimsollWarning, "no step of the module is recorded, its graph answers"):

@@ -106,7 +106,8 @@ Result<Request> request_of(const std::string& model, const Flags& flags, Diagnos
   request->defaults = std::move(files.used);
   request->by_default = std::move(files.names);
   request->minimum = true;
-  if (request->model.empty()) return error("E108", "which model? name a file or builtin:NAME");
+  if (request->model.empty())
+    return error("E108", "which model? name a file, hf:NAME or builtin:NAME");
   if (request->devices.empty())
     return error("E109", "which GPU? name one: {\"gpu\", \"rtx-4090\"}");
   if (request->devices.size() > 1) return error("E114", "'gpu' is given more than once");

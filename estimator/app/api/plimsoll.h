@@ -59,7 +59,7 @@ struct Answer {
 // them. A "gpu" must be named: no program is started here, not nvidia-smi either.
 using Flags = std::vector<std::pair<std::string, std::string>>;
 
-// `model`: model.onnx, model.json or builtin:NAME. Cost: some 10 to 100 ms, and what the model's
+// `model`: a file, hf:NAME or builtin:NAME. Cost: some 10 to 100 ms, and what the model's
 // file takes to read.
 Answer estimate(const std::string& model, const Flags& flags);
 

@@ -24,23 +24,16 @@ namespace {
 constexpr const char* kIntroduction =
     "plimsoll {} - will this training run fit on this GPU, and how fast will it be?\n\n"
     "  plimsoll estimate builtin:resnet50 --gpu rtx-4090 --batch 128\n"
-    "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n\n"
-    "{}"
+    "  plimsoll max-batch model.onnx --gpu a100-80gb-sxm --precision amp-bf16\n"
+    "  plimsoll advise hf:Qwen/Qwen3-8B --gpu rtx-4090 --finetune qlora\n\n"
+    "Commands:\n{}"
     "'plimsoll COMMAND --help' shows examples first.\n";
 
-// All verbs, two columns apart, in lines.
 std::string list_of_verbs() {
-  constexpr size_t kColumns = 72;
-  const std::string margin(10, ' ');
-  std::string text, line = "commands: ";
-  for (const VerbRow& verb : all_verbs()) {
-    if (line.size() + verb.name.size() > kColumns) {
-      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-      line = margin;
-    }
-    line += fmt::format("{}  ", verb.name);
-  }
-  return text + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  std::string text;
+  for (const VerbRow& verb : all_verbs())
+    text += fmt::format("  {:<12}{}\n", verb.name, verb.summary);
+  return text;
 }
 
 // --error-format decides how the command line's own errors look, so it is read before the rest.

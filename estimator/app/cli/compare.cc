@@ -78,7 +78,7 @@ Result<void> check_cards(const std::vector<std::string>& names, const Hwdb& hwdb
     const Device device = TRY(hwdb.device(name));
     const auto [at, fresh] = known.emplace(device.id, name);
     if (!fresh)
-      return error("E114", fmt::format("{} and {} are one card", setting("gpu", at->second),
+      return error("E114", fmt::format("{} and {} are the same GPU", setting("gpu", at->second),
                                        setting("gpu", name)));
   }
   return {};
@@ -228,7 +228,8 @@ Verb make_compare(const FlagSet& root) {
       .group(kVerbGroup);
   app.add_flag("--basis", flags->basis, "for two answers: differences in where figures come from")
       .group(rarely(kOutputGroup));
-  add_output(app, flags->output, "a list of estimates, or the differences", "GPUs, or figures,");
+  add_output(app, flags->output, "as JSON: a list of estimates, or the differences",
+             "GPUs, or figures,");
   add_page(app, flags->page);
   return {app, [flags] { return run_compare(*flags); }};
 }

@@ -225,7 +225,8 @@ int show_version(bool json) {
 Verb make_ops(const FlagSet& root) {
   auto name = std::make_shared<std::string>();
   auto output = std::make_shared<OutputFlags>();
-  FlagSet app = root.add_subcommand("ops", "the known operators, each with an example");
+  FlagSet app =
+      root.add_subcommand("ops", "Lists the known operators, or shows one with an example.");
   app.add_option("name", *name, "one operator");
   add_list_output(app, *output, "the list");
   return {app, [name, output] { return show_ops(*name, *output); }};
@@ -233,7 +234,8 @@ Verb make_ops(const FlagSet& root) {
 
 Verb make_models(const FlagSet& root) {
   auto name = std::make_shared<std::string>();
-  FlagSet app = root.add_subcommand("models", "the built-in models");
+  FlagSet app =
+      root.add_subcommand("models", "Lists the built-in models, or shows one with its source.");
   auto all_families = std::make_shared<bool>(false);
   app.add_option("name", *name, "one model, with its source");
   app.add_flag(
@@ -248,14 +250,15 @@ Verb make_models(const FlagSet& root) {
 
 Verb make_schema(const FlagSet& root) {
   auto name = std::make_shared<std::string>("estimate");
-  FlagSet app = root.add_subcommand("schema", "JSON Schemas of inputs and outputs");
+  FlagSet app = root.add_subcommand("schema", "Prints a JSON Schema of an input or output.");
   app.add_option("name", *name, all_schemas()).default_str("estimate");
   return {app, [name] { return show_schema(*name); }};
 }
 
 Verb make_version(const FlagSet& root) {
   auto json = std::make_shared<bool>(false);
-  FlagSet app = root.add_subcommand("version", "version of the program and of its data");
+  FlagSet app =
+      root.add_subcommand("version", "Prints the version of the program and of its data.");
   app.add_flag("--json", *json, "as JSON");
   return {app, [json] { return show_version(*json); }};
 }

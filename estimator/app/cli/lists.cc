@@ -204,7 +204,9 @@ Verb make_list(const FlagSet& root, const char* name, const char* help, Run run)
   auto flags = std::make_shared<ListFlags>();
   FlagSet app = root.add_subcommand(name, help);
   app.add_option("id", flags->id, "show one, each figure with its source");
-  app.add_option("--hwdb", flags->hwdb, "folder whose files replace those of their name");
+  app.add_option("--hwdb", flags->hwdb,
+                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+      .type_name("FOLDER");
   add_list_output(app, flags->output, "the list");
   return {app, [flags, run] {
             const auto good = check_output(flags->output);
@@ -220,7 +222,7 @@ Verb make_list(const FlagSet& root, const char* name, const char* help, Run run)
 Verb make_gpus(const FlagSet& root) {
   auto file = std::make_shared<bool>(false);
   Verb verb = make_list(
-      root, "gpus", "the known GPUs, or one with its sources",
+      root, "gpus", "Lists the known GPUs, or shows one with the source of each figure.",
       [file](Hwdb& hwdb, const ListFlags& f) {
         if (f.id.empty() && *file)
           return report(
@@ -242,7 +244,8 @@ Verb make_gpus(const FlagSet& root) {
 Verb make_links(const FlagSet& root) {
   auto flags = std::make_shared<TransferFlags>();
   Verb verb = make_list(
-      root, "links", "links between GPUs and machines, and the time to move --bytes",
+      root, "links",
+      "Lists links between GPUs and machines, or the time that --bytes take over them.",
       [flags](const Hwdb& hwdb, const ListFlags& f) {
         if (!flags->bytes.empty() || !flags->gpus.empty() || !flags->other.empty())
           return show_transfer(hwdb, f, *flags);
@@ -273,21 +276,24 @@ int write_host(const MeasureFlags& flags, const ListFlags& list) {
   const MeasuredHost host = measure_host();
   const std::string text = host_file(host);
   if (auto written = file->write(text); !written) return report(written.error());
-  return print(fmt::format("{}: a thread is {:.2f} of the reference's, {} of them; give it to {}\n",
-                           shortened(flags.file, kQuotedColumns), host.single_thread, host.cores,
-                           spelled(setting("host", "FILE"))));
+  return print(fmt::format(
+      "{}: {} threads, each {:.2f} times as fast as one of a 3.7 GHz Skylake-SP; use it with "
+      "{}\n",
+      shortened(flags.file, kQuotedColumns), host.cores, host.single_thread,
+      spelled(setting("host", "FILE"))));
 }
 
 }  // namespace
 
 Verb make_hosts(const FlagSet& root) {
   auto flags = std::make_shared<MeasureFlags>();
-  Verb verb = make_list(root, "hosts", "CPUs and memory of machines, for --host",
-                        [flags](const Hwdb& hwdb, const ListFlags& f) {
-                          if (!flags->file.empty()) return write_host(*flags, f);
-                          return f.id.empty() ? list_ids(hwdb.host_ids(), f.output)
-                                              : show(hwdb.host(f.id), f.output);
-                        });
+  Verb verb = make_list(
+      root, "hosts",
+      "Lists the known machines (CPU and memory), or shows one. --host takes their ids.",
+      [flags](const Hwdb& hwdb, const ListFlags& f) {
+        if (!flags->file.empty()) return write_host(*flags, f);
+        return f.id.empty() ? list_ids(hwdb.host_ids(), f.output) : show(hwdb.host(f.id), f.output);
+      });
   verb.app.add_option("--measure", flags->file, "measure this machine, and write FILE for --host")
       .type_name("FILE");
   verb.app.add_flag("--force", flags->force, "overwrite the file of --measure");
@@ -295,7 +301,8 @@ Verb make_hosts(const FlagSet& root) {
 }
 
 Verb make_frameworks(const FlagSet& root) {
-  return make_list(root, "frameworks", "the frameworks whose behaviour is modelled",
+  return make_list(root, "frameworks",
+                   "Lists the frameworks whose behaviour is modelled, or shows one.",
                    [](const Hwdb& hwdb, const ListFlags& f) {
                      return f.id.empty() ? list_ids(hwdb.framework_ids(), f.output)
                                          : show(hwdb.framework(f.id), f.output);

@@ -81,7 +81,7 @@ Result<void> check_cards(const MeteredRun& run, const Device& device, const Hwdb
     return error(
         "E532",
         fmt::format("is of {}, and the run is on {}", shortened(name, kQuotedColumns), device.id),
-        {.file = file, .node = {}}, "name the card that ran with " + setting("gpu", ids[0]));
+        {.file = file, .node = {}}, "name the GPU of the run with " + setting("gpu", ids[0]));
   }
   return {};
 }

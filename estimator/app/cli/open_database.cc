@@ -13,7 +13,7 @@ Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
   const std::string example =
       fmt::format("for example: plimsoll {} builtin:resnet50 --gpu quadro-p4000", verb);
   if (request.model.empty())
-    return error("E108", "which model? name a file or builtin:NAME", {}, example);
+    return error("E108", "which model? name a file, hf:NAME or builtin:NAME", {}, example);
   if (gpus == Gpus::kOne && request.devices.size() > 1) {
     return error("E114", setting("gpu") + " is given more than once", {},
                  fmt::format("'plimsoll compare' takes several; '{}' is how many share the work",

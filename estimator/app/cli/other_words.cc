@@ -17,10 +17,10 @@ constexpr std::string_view kSharded =
     "--gpus N --fsdp shards weights, gradients and states by PyTorch's FSDP2, --zero 1, 2 or 3 as "
     "DeepSpeed does";
 constexpr std::string_view kSplit =
-    "--tp N splits dense layers over GPUs, with --sequence-parallel what is between them too, --pp "
-    "N makes stages of blocks, --cp N splits sequences, --ep N shares out experts";
+    "--tp N splits dense layers over GPUs, with --sequence-parallel also the norms between them, "
+    "--pp N makes stages of blocks, --cp N splits sequences, --ep N distributes experts";
 constexpr std::string_view kHybrid =
-    "--parallel fsdp=N,dp=M: N GPUs share what is sharded, and M such groups replicate it (HSDP)";
+    "--parallel fsdp=N,dp=M: shards over N GPUs, in M groups that are replicas (HSDP)";
 constexpr std::string_view kReplicas =
     "--gpus N: every GPU has the whole model and different samples, unless --fsdp or --zero is "
     "given; --parallel dp=N with other axes";
@@ -109,7 +109,7 @@ constexpr OtherWords kRows[] = {
      .help = "it changes neither memory nor time; leave it out",
      .in_plans = false},
     {.flags = {"--model", "--model-name", "--model-name-or-path", "--model-id"},
-     .help = "the model stands first, without a flag: a file, hf:NAME or builtin:NAME",
+     .help = "the model is the first argument, without a flag: a file, hf:NAME or builtin:NAME",
      .in_plans = false},
     {.flags = {"--device", "--card", "--accelerator", "--gpu-type"},
      .help = "--gpu NAME; 'plimsoll gpus' lists them",

@@ -59,7 +59,7 @@ void add_value(const FlagSet& app, SharedFlags& flags, const std::string& name,
 
 void add_shared(const FlagSet& app, SharedFlags& flags, bool with_model, Shown most) {
   if (with_model) {
-    app.add_option("model", flags.model, "model.onnx, model.json or builtin:NAME")
+    app.add_option("model", flags.model, "model.onnx, config.json, hf:NAME or builtin:NAME")
         .group(settings().front().group);
   }
   for (const SettingRow& row : settings()) {

@@ -347,12 +347,11 @@ int run_sweep(const SweepFlags& given) {
 Verb make_sweep(const FlagSet& root) {
   auto flags = std::make_shared<SweepFlags>();
   FlagSet app = root.add_subcommand(
-      "sweep", "Answers every configuration of a plan. Exit status 0 if any fits.");
+      "sweep", "Estimates every configuration of a plan. Exit status 0 if any fits.");
   add_shared(app, flags->shared, false);
   app.add_option("plan", flags->plan, "plan of W&B, Optuna, Hydra or Plimsoll (YAML or JSON)")
       .group(kVerbGroup);
-  app.add_option("--model", flags->shared.model,
-                 "model, if the plan has none; or instead of the plan's")
+  app.add_option("--model", flags->shared.model, "use this model, not the plan's")
       .type_name("MODEL")
       .group(kVerbGroup);
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
@@ -362,10 +361,11 @@ Verb make_sweep(const FlagSet& root) {
   add("--dry-run", flags->dry_run, "print the number of configurations and stop",
       rarely(kOutputGroup));
   add("--count-only", flags->count_only, "print only how many fit", rarely(kOutputGroup));
-  app.add_option("--price", flags->prices, "price of an hour of this GPU: cost of the sweep")
+  app.add_option("--price", flags->prices,
+                 "price of an hour of this GPU; shows what the sweep costs")
       .type_name("ID=PRICE")
       .group(rarely(kVerbGroup));
-  add_output(app, flags->output, "a line for each configuration, then a summary",
+  add_output(app, flags->output, "JSON Lines: one for each configuration, then a summary",
              "the best configurations");
   app.add_option("--out", flags->out, "write a JSON line per configuration to a new file")
       .type_name("FILE")

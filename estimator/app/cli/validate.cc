@@ -51,9 +51,10 @@ std::string allowed(const Tolerance& tolerance) {
 
 // The first of those out of tolerance, on standard error: beside --json, and in a CI's log.
 std::string outside_line(const ValidationLine& l, const Tolerances& tolerances) {
-  return escaped_format("{}: record {}: {} of {}: measured {:.4g}, predicted {:.4g}, allowed {}\n",
+  return escaped_format("{}: record {}: {} of {}: measured {}, predicted {}, allowed {}\n",
                         shortened(l.file, 200), l.index, shortened(l.quantity, 60),
-                        shortened(l.model.empty() ? l.op : l.model, 60), *l.measured, *l.predicted,
+                        shortened(l.model.empty() ? l.op : l.model, 60), figure_text(l, l.measured),
+                        figure_text(l, l.predicted),
                         allowed(tolerances.find(tolerance_class(l.quantity))->second));
 }
 
@@ -68,7 +69,7 @@ Result<void> check_files(const ValidateFlags& flags) {
   }
   if (!files.empty() && metered) {
     return error(
-        "E114", fmt::format("measured runs and {} at once", setting("from")), {},
+        "E114", fmt::format("measured runs and {} exclude each other", setting("from")), {},
         setting("from") + " is for one run, described by flags; files of runs describe themselves");
   }
   for (const std::string& file : files) {
@@ -310,7 +311,8 @@ Verb make_validate(const FlagSet& root) {
       .allow_extra_args(false)
       .type_name("NAME=N%")
       .group(kVerbGroup);
-  app.add_flag("--allow-skipped", flags->allow_skipped, "skipped records do not fail")
+  app.add_flag("--allow-skipped", flags->allow_skipped,
+               "exit status 0 even if records were skipped")
       .group(kVerbGroup);
   app.add_flag("--source-machines", flags->source_machines,
                "assume that published runs had the machines in hwdb/sources.json")

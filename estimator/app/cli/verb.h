@@ -22,6 +22,7 @@ struct Verb {
 struct VerbRow {
   std::string_view name;
   Verb (*make)(const FlagSet& root);
+  std::string_view summary;  // in the list of commands
   // What its help begins with.
   std::array<std::string_view, 2> examples = {};
 };

@@ -97,18 +97,24 @@ int run_workspace(const WorkspaceFlags& given) {
 
 Verb make_workspace(const FlagSet& root) {
   auto flags = std::make_shared<WorkspaceFlags>();
-  FlagSet app = root.add_subcommand(
-      "workspace", "cuDNN's workspace: convolutions as JSON lines in, answers out");
-  app.add_option("--gpu", flags->gpu, "a GPU, by id or alias");
-  app.add_option("--cudnn", flags->cudnn, "cuDNN version; default: the framework's");
+  FlagSet app = root.add_subcommand("workspace",
+                                    "Reads convolutions as JSON lines and writes for each the "
+                                    "algorithm and the workspace that cuDNN chooses.");
+  app.add_option("--gpu", flags->gpu, "id ('plimsoll gpus')").type_name("ID");
+  app.add_option("--cudnn", flags->cudnn, "cuDNN version [the framework's]").type_name("VERSION");
   app.add_option("--framework", flags->framework,
                  "framework whose choice of convolution algorithms is assumed (see 'plimsoll "
-                 "frameworks'), or ideal: cuDNN's first plan");
-  app.add_option("--precision", flags->precision, "precision of input lines that give no dtype");
-  app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB");
+                 "frameworks'), or ideal: cuDNN's first plan")
+      .type_name("NAME");
+  app.add_option("--precision", flags->precision, "precision of input lines that give no dtype")
+      .type_name("NAME");
+  app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB")
+      .type_name("SIZE");
   app.add_flag("--cudnn-benchmark", flags->benchmark,
                "cuDNN benchmarks its plans and takes the fastest");
-  app.add_option("--hwdb", flags->hwdb, "folder whose files replace those of their name");
+  app.add_option("--hwdb", flags->hwdb,
+                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+      .type_name("FOLDER");
   app.add_flag("--json", flags->json, "print JSON lines, the only format of this command");
   return {app, [flags] { return run_workspace(*flags); }};
 }

@@ -91,7 +91,7 @@ const batchCharts = (lent) => {
     const x = { field: "y", type: "quantitative", title: "GiB",
       scale: { domain: [0, 1.02 * Math.max(usable, ...ranges.map((r) => r.high))], nice: false } };
     return {
-      description: "Device memory at the peak of the chosen batch, by role, against the card's memory",
+      description: "Device memory at the peak of the chosen batch, by role, against the GPU's memory",
       keys: [["line", `usable on the GPU ${inGib(usableOf(document_))}`], ["dashed", "range of the prediction"]],
       height: 48, params: PARAMS,
       layer: [

@@ -150,7 +150,7 @@ const estimateCharts = (lent) => {
       y: gib(r.device_bytes), size: inGib(r.device_bytes) }));
     const x = { field: "y", type: "quantitative", title: "GiB" };
     return {
-      description: "Device memory with each change, against the card's; the table below has the figures",
+      description: "Device memory with each change, against the GPU's; the table below has the figures",
       keys: [["line", `usable on the GPU ${inGib(usable)}`]],
       height: 20 * values.length,
       layer: [

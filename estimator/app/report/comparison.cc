@@ -64,6 +64,16 @@ AnswerNotes common_notes(const Comparison& comparison) {
   return notes;
 }
 
+// "images/s", where all have samples of one kind.
+std::string rate_title(const Comparison& comparison) {
+  const auto unit = [](const Estimate& e) { return e.time.sample_unit; };
+  const bool one = !comparison.estimates.empty() &&
+                   std::ranges::all_of(comparison.estimates, [&](const Estimate& e) {
+                     return unit(e) == unit(comparison.estimates.front());
+                   });
+  return one ? unit(comparison.estimates.front()) + "/s" : "throughput";
+}
+
 }  // namespace
 
 std::vector<std::string> models_of(const Comparison& comparison) {
@@ -102,7 +112,9 @@ Choices choices_of(const Comparison& comparison, std::string_view model) {
       [&](size_t i) { return std::optional(static_cast<double>(estimates[i].usable_bytes)); });
   choices.fastest = least(
       [&](size_t i) { return std::optional(static_cast<double>(estimates[i].time.step_ns)); });
-  choices.cheapest = least([&](size_t i) { return price_of_million(comparison, i); });
+  const bool all_priced = std::ranges::all_of(comparison.prices, &std::optional<double>::has_value);
+  if (all_priced)
+    choices.cheapest = least([&](size_t i) { return price_of_million(comparison, i); });
   return choices;
 }
 
@@ -113,7 +125,7 @@ Table comparison_table(const Comparison& comparison) {
                {"peak", "device_bytes"},
                {"of", "share_of_usable"},
                {"step", "step_ns"},
-               {"throughput", "samples_per_second"},
+               {rate_title(comparison), "samples_per_second"},
                {"vs fastest", {}, Column::kFigure, 2},
                {"price per 1M", "price_of_a_million_samples", Column::kFigure, 2},
                {"", "verdict", Column::kRemark}});

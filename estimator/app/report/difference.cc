@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "estimator/answer/memory_part.h"
 #include "estimator/app/report/document.h"
 #include "estimator/app/report/human.h"
 #include "estimator/app/report/json.h"
@@ -185,8 +186,10 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
     largest = role.key;
   }
   if (largest.empty()) return "";
-  return escaped_format("{} {} on the GPU, {} of it {}", human_bytes(sign * (*b - *a)),
-                        sign > 0 ? "more" : "less", human_bytes(most), largest);
+  const std::string_view title = role_title(largest);
+  return escaped_format("{} {} on the GPU; the largest part is {}, {}",
+                        human_bytes(sign * (*b - *a)), sign > 0 ? "more" : "less",
+                        title.empty() ? largest : title, human_bytes(most));
 }
 
 Result<LimitCheck> check(const ChangeLimit& limit, const JsonValue& before,

@@ -40,9 +40,6 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
   const bool outside = state == LineState::kOutside;
   if (!outside && state != LineState::kSkipped) return;
   const std::string& what = l.model.empty() ? l.op : l.model;
-  const auto figure = [](const std::optional<double>& value) {
-    return TableCell{value ? fmt::format("{:.4g}", *value) : "-"};
-  };
   const std::string why = outside && l.gap ? "; the largest part is " + gap_text(*l.gap) : "";
   if (listed_ < kMostRows) {
     ++listed_;
@@ -50,21 +47,20 @@ void GithubReport::add(const ValidationLine& l, LineState state, const std::stri
         {{fmt::format("{}:{}", shortened(l.file), l.index)},
          {shortened(what)},
          {shortened(l.quantity)},
-         figure(l.measured),
-         figure(l.predicted),
+         {figure_text(l, l.measured)},
+         {figure_text(l, l.predicted)},
          {l.error ? fmt::format("{:+.1f} %", 100 * *l.error) : "-"},
          {outside ? "allowed " + allowed + why : "skipped: " + shortened(spelled(l.skipped))}});
   } else {
     ++unlisted_;
   }
   if (!outside || ++outside_ > static_cast<int64_t>(kMostAnnotations)) return;
-  annotations_.push_back(fmt::format(
-      "::error {},title=plimsoll::{}", place_of(l),
-      escaped_for_command(fmt::format("{} of {}: {:.4g} predicted, {:.4g} measured ({:+.1f} %, "
-                                      "allowed {}{})",
-                                      l.quantity, what, l.predicted.value_or(0),
-                                      l.measured.value_or(0), 100 * l.error.value_or(0), allowed,
-                                      why))));
+  annotations_.push_back(
+      fmt::format("::error {},title=plimsoll::{}", place_of(l),
+                  escaped_for_command(fmt::format(
+                      "{} of {}: {} predicted, {} measured ({:+.1f} %, allowed {}{})", l.quantity,
+                      what, figure_text(l, l.predicted), figure_text(l, l.measured),
+                      100 * l.error.value_or(0), allowed, why))));
 }
 
 std::string GithubReport::annotations() const {

@@ -110,9 +110,8 @@ std::string of_each_gpu(const LargestBatch& largest, const Page& page) {
   const bool shares =
       std::ranges::any_of(std::array{Axis::kTensor, Axis::kContext, Axis::kStage}, is_shared);
   return wrapped(
-      fmt::format("a batch is the samples of each GPU{}; the speed is that of all {} "
-                  "GPUs",
-                  shares ? ", or of each group that shares samples" : "", request.gpu_count),
+      fmt::format("the batch is that of each GPU{}; the throughput is that of all {} GPUs",
+                  shares ? " or group that shares samples" : "", request.gpu_count),
       page);
 }
 

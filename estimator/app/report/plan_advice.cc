@@ -52,10 +52,12 @@ std::string crossing_text(const Crossing& c) {
 
 std::string counts_text(const PlanAdvice& advice) {
   const PlanCounts& c = advice.counts;
-  std::string text = fmt::format(
-      "{} plans train {} samples per update. In {} of them, weights, gradients and optimizer "
-      "states need more memory than a GPU has.",
-      c.considered, advice.global_batch, c.kept_too_much);
+  std::string text =
+      fmt::format("{} plans train {} samples per update.", c.considered, advice.global_batch);
+  if (c.kept_too_much > 0)
+    text += fmt::format(
+        " In {} of them, weights, gradients and optimizer states need more memory than a GPU has.",
+        c.kept_too_much);
   if (c.refused > 0) text += fmt::format(" {} are not supported.", c.refused);
   return text + fmt::format(
                     " {} were compared by the cost of one block. Of these, {} need more memory "
@@ -78,7 +80,7 @@ std::string nearest_text(const NearestFit& n, int64_t nodes, const Page& page) {
         page);
   }
   if (n.gpus == 0 && nodes == 1)
-    text += wrapped("--nodes N --network ID makes it try more machines too.", page);
+    text += wrapped("--nodes N --network ID also tries more machines.", page);
   if (!n.device_id.empty())
     text += wrapped(
         fmt::format("Fits: {} with {}, peak {}.", n.device_id, spelled(n.on_other_device.settings),
@@ -97,15 +99,15 @@ std::string run_time(int64_t ns) {
 
 namespace {
 
-// The figures of each plan, behind its name.
-Table figures_of(std::span<const PricedPlan> plans, const Column& plan,
+// The figures of each plan, behind its name. `rate`: "tokens/s".
+Table figures_of(std::span<const PricedPlan> plans, const Column& plan, const std::string& rate,
                  const std::function<std::string(size_t)>& name_of) {
   Table table({plan,
                {"peak", "device_bytes"},
                {"step", "step_ns"},
                {"run", "run_ns", Column::kFigure, 1},
                {"price", "run_price", Column::kFigure, 1},
-               {"throughput", "samples_per_second", Column::kFigure, 2},
+               {rate, "samples_per_second", Column::kFigure, 2},
                {"MFU", "mfu", Column::kFigure, 1},
                {"HFU", "hfu", Column::kFigure, 2},
                {"exchange", "communication_share", Column::kFigure, 3},
@@ -130,9 +132,12 @@ Table figures_of(std::span<const PricedPlan> plans, const Column& plan,
 }
 
 // By numbers, which flags follow: these are longer than a line.
-std::string plan_list(std::span<const PricedPlan> plans, const Page& page) {
+std::string plan_list(const PlanAdvice& advice, const Page& page) {
+  const std::vector<PricedPlan>& plans = advice.plans;
   const auto number = [](size_t i) { return std::to_string(i + 1); };
-  std::string text = figures_of(plans, {"plan", "", Column::kRemark}, number).text(page, 2) + "\n";
+  const Table figures =
+      figures_of(plans, {"plan", "", Column::kRemark}, advice.sample_unit + "/s", number);
+  std::string text = figures.text(page, 2) + "\n";
   for (size_t i = 0; i < plans.size(); ++i)
     text += wrapped(fmt::format("{}: {}", number(i), spelled(plans[i].settings)), page);
   return text;
@@ -141,7 +146,7 @@ std::string plan_list(std::span<const PricedPlan> plans, const Page& page) {
 }  // namespace
 
 Table plan_table(std::span<const PricedPlan> plans) {
-  return figures_of(plans, {"plan", "flags", Column::kFlags},
+  return figures_of(plans, {"plan", "flags", Column::kFlags}, "throughput",
                     [&](size_t i) { return spelled(plans[i].settings); });
 }
 
@@ -162,7 +167,7 @@ std::string to_text(const PlanAdvice& advice, const Page& page, bool quiet, bool
       }
       for (const Crossing& c : advice.crossings) text += wrapped(crossing_text(c), page);
     }
-    text += "\n" + plan_list(advice.plans, page);
+    text += "\n" + plan_list(advice, page);
   }
   text += "\n" + wrapped(counts_text(advice), page);
   for (const auto& [settings, why] : advice.refusals)

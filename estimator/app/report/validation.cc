@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "estimator/app/report/answer_notes.h"
 #include "estimator/app/report/document.h"
 #include "estimator/app/report/human.h"
@@ -28,10 +30,6 @@ std::string percent(const std::optional<double>& value) {
 
 constexpr int64_t kMostRuns = 1000;
 constexpr size_t kPiece = size_t{1} << 16;  // as pipes take them
-
-std::string figure(const std::optional<double>& value) {
-  return value ? fmt::format("{:.4g}", *value) : std::string("-");
-}
 
 void describe_validation_notes(Fields& f, ValidationNotes& validation) {
   describe_notes(f, validation.notes, {.verb = validation.verb, .verb_settings = [&] {
@@ -63,8 +61,8 @@ std::vector<TableCell> run_row(const ValidationLine& l, LineState state) {
           {l.model.empty() ? l.op : l.model},
           {l.device},
           {l.quantity},
-          {figure(l.measured), raw(l.measured)},
-          {figure(l.predicted), raw(l.predicted)},
+          {figure_text(l, l.measured), raw(l.measured)},
+          {figure_text(l, l.predicted), raw(l.predicted)},
           {percent(l.error), raw(l.error)},
           {state == LineState::kSkipped   ? "skipped"
            : state == LineState::kOutside ? "FAIL"
@@ -99,6 +97,17 @@ std::string last_line(const Gate& gate) {
 
 }  // namespace
 
+std::string figure_text(const ValidationLine& line, const std::optional<double>& value) {
+  if (!value) return "-";
+  constexpr double kCounted = 1e12;  // as nanoseconds too these are 64 bits
+  const bool counted = std::abs(*value) < kCounted;
+  if (counted && line.unit == "B") return human_bytes(std::llround(*value));
+  if (counted && line.unit == "ms") return human_time(std::llround(1e6 * *value));
+  const std::string number =
+      std::abs(*value) < 1000 ? fmt::format("{:.4g}", *value) : fmt::format("{:.0f}", *value);
+  return line.unit.empty() ? number : number + " " + line.unit;
+}
+
 std::string gap_text(const Gap& gap) {
   return fmt::format("{}: {:.4g} predicted, {:.4g} measured", gap.part, gap.predicted,
                      gap.measured);
@@ -124,7 +133,10 @@ void ValidationReport::add(const ValidationLine& line, LineState state) {
     runs_.add(run_row(line, state), state == LineState::kOutside   ? Tone::kBad
                                     : state == LineState::kSkipped ? Tone::kDoubtful
                                                                    : Tone::kPlain);
-    if (state == LineState::kSkipped) text_ += why_skipped(line, page_);
+    if (state == LineState::kSkipped) {
+      const std::string why = why_skipped(line, page_);
+      if (!text_.ends_with(why)) text_ += why;  // of each figure of the run
+    }
     if (line.gap && is_off(line, state)) text_ += why_off(line, page_);
     return;
   }

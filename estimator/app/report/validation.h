@@ -18,6 +18,9 @@ namespace plimsoll {
 // "context and libraries: 480 predicted, 310 measured"
 std::string gap_text(const Gap& gap);
 
+// "353 ms", "3.0 GiB", "3500 MiB"; "-" where there is none.
+std::string figure_text(const ValidationLine& line, const std::optional<double>& value);
+
 // What was asked of a validation, and what is said of it.
 struct ValidationNotes {
   std::string verb = "validate";  // or "validate --from": which settings it takes

@@ -95,23 +95,27 @@ double percent(int64_t part, int64_t whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
+// "2 % of its step is communication and 3 % pipeline bubble"
+std::string waits_of(const PricedPlan& p, std::string_view of) {
+  std::string text =
+      fmt::format("{:.0f} % of {} is communication", percent(p.communication_ns, p.step_ns), of);
+  if (p.bubble_ns > 0)
+    text += fmt::format(" and {:.0f} % pipeline bubble", percent(p.bubble_ns, p.step_ns));
+  return text;
+}
+
 // `all`: what was estimated, the fastest first.
 std::string reason_of(const EstimatedPlan& best, const std::vector<EstimatedPlan>& all) {
   const PricedPlan& p = best.priced;
-  std::string text =
-      fmt::format("{:.0f} % of its step is waiting for exchanges and {:.0f} % for other stages",
-                  percent(p.communication_ns, p.step_ns), percent(p.bubble_ns, p.step_ns));
+  std::string text = waits_of(p, "its step");
   const auto other = std::ranges::find_if(all, [&](const EstimatedPlan& e) {
     return e.priced.verdict == p.verdict && !e.plan.same_mesh(best.plan);
   });
   if (other == all.end()) return text;
   const PricedPlan& o = other->priced;
-  return text +
-         fmt::format(
-             ". The next plan is {}: its step is {:.0f} % longer, and {:.0f} % of that is waiting "
-             "for exchanges and {:.0f} % for other stages",
-             o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
-             percent(o.communication_ns, o.step_ns), percent(o.bubble_ns, o.step_ns));
+  return text + fmt::format(". The next best plan is {}: its step is {:.0f} % longer, and {}",
+                            o.settings, percent(o.step_ns - p.step_ns, p.step_ns),
+                            waits_of(o, "that"));
 }
 
 // What runs when; nothing where one GPU tells no other anything.

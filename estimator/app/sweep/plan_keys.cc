@@ -32,16 +32,17 @@ void describe_search(Fields& f, SweepPlan& plan) {
   f("method", method, {.absent_where = false, .words = kMethods});
   plan.random = method == kMethods[1];
   f("run_cap", plan.run_cap,
-    {.meaning = "so many configurations: by chance, or the first ones of a grid",
+    {.meaning = "number of configurations: drawn at random, or the first ones of a grid",
      .absent_where = false,
      .low = 1});
-  f("seed", plan.seed, {.meaning = "of chance; 0 where there is none", .absent_where = false});
+  f("seed", plan.seed, {.meaning = "seed of method random; by default 0", .absent_where = false});
 }
 
 void describe_objective(Fields& f, SweepPlan& plan) {
   f("objective", plan.objective,
-    {.meaning = "what the best configuration that fits has most of, or least: result.best of the "
-                "sweep",
+    {.meaning =
+         "the figure that result.best of the sweep maximizes or minimizes, among configurations "
+         "that fit",
      .absent_where = false});
 }
 
@@ -58,8 +59,7 @@ class PlanSchema : SchemaWriter {
     out_.key("description")
         .string(
             "The grid of all parameters, or a part of it. Plans of Weights & Biases, search spaces "
-            "of Optuna and configs of Hydra are read as they are; what they ask for and is not "
-            "done is refused by its name.");
+            "of Optuna and configs of Hydra are read too. Keys that are not supported are errors.");
     out_.key("type").string("object");
     object("properties", [&] { write_keys(); });
     list("anyOf", [&] { write_tools(); });

@@ -93,7 +93,7 @@ class PlanReader {
       return !nearest(member.key, {"parameters"}).empty();
     });
     if (misspelt) return {};  // which is the fault to tell
-    return error("E306", "key \"parameters\" is missing: the settings of a plan stand below it",
+    return error("E306", "key \"parameters\" is missing: it contains the settings of a plan",
                  place_of(root), "for example: \"parameters\": {\"batch\": [32, 64]}");
   }
 
@@ -107,9 +107,8 @@ class PlanReader {
       if (!find_setting(flag)) continue;
       object.optional(member.key);
       faults_.push_back(
-          error("E304", fmt::format("setting \"{}\" stands outside \"parameters\"", member.key),
-                {std::string(file_), member.line, member.column, {}},
-                "settings of a plan stand below \"parameters\"")
+          error("E304", fmt::format("setting \"{}\" is outside of \"parameters\"", member.key),
+                {std::string(file_), member.line, member.column, {}}, "move it into \"parameters\"")
               .value()
               .front());
     }

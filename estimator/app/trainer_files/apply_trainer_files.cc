@@ -170,7 +170,7 @@ class Taker {
     const bool splits = std::ranges::any_of(std::array{"parallel", "tp", "pp", "cp", "ep"},
                                             [&](auto name) { return is_set(name); });
     if (splits || !batch || !passes || !gpus || !nodes) {
-      warn(fmt::format("{} is not shared out over GPUs: {} and {} say what one has", update.key,
+      warn(fmt::format("{} is not divided among GPUs; {} and {} set the part of one", update.key,
                        setting("batch"), setting("accumulate")),
            place);
       return {};
@@ -188,14 +188,14 @@ class Taker {
     }
     if (rest == 1) return {};
     if (rest > 1 && !is_set("gpus")) {
-      warn(fmt::format("{} {} is of {} GPUs: one is assumed; {} changes it", update.key,
+      warn(fmt::format("{} {} is for {} GPUs; one is assumed; {} changes it", update.key,
                        update.samples, rest, setting("gpus", std::to_string(rest))),
            place);
       return {};
     }
     if (given_.has("batch") || given_.has("accumulate")) return {};
     return error("E114",
-                 fmt::format("{} {} is not what {} GPUs have in {} passes of {} samples",
+                 fmt::format("{} {} does not match {} GPUs with {} passes of {} samples",
                              update.key, update.samples, *gpus * *nodes, *passes, *batch),
                  place);
   }
@@ -268,9 +268,10 @@ void warn_of_gpus(const GivenSettings& given, AppliedTrainerFiles& applied) {
   const bool counted = given.has("gpus") || given.has("parallel");
   if (shards && !counted)
     applied.diagnostics.push_back(warning(
-        "W534", fmt::format("the file shares what is trained over GPUs and does not say how many: "
-                            "one is assumed; {} changes it",
-                            setting("gpus", "8"))));
+        "W534",
+        fmt::format("the file shards the model over GPUs, but does not say how many; one is "
+                    "assumed; {} changes it",
+                    setting("gpus", "8"))));
 }
 
 }  // namespace

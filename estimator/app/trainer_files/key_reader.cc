@@ -175,11 +175,12 @@ class KeyReader {
     } else if (!asks_for_something(member.value)) {
       return {};
     }
-    std::string text = fmt::format("{} asks for what is not modelled: {}",
-                                   shortened(member.key, kQuotedColumns), key.sets);
+    std::string text =
+        fmt::format("{} is not modelled: {}", shortened(member.key, kQuotedColumns), key.sets);
     if (key.use == Use::kRefused)
-      return error("E357", std::move(text), at(member),
-                   "without it memory would be predicted too low: remove the key to ask anyway");
+      return error(
+          "E357", std::move(text), at(member),
+          "memory would be predicted too low without it; to estimate anyway, remove the key");
     into_.warnings.push_back(warning("W534", std::move(text), at(member)));
     return {};
   }

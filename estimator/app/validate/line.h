@@ -77,6 +77,7 @@ struct ValidationLine {
   std::optional<Gap> gap{};                  // where the record measured parts of it too
   std::optional<bool> fits{};                // whether a run of a model is predicted to
   std::string skipped;                       // the reason; empty where predicted
+  std::string unit{};                        // of the figures: "ms", "MiB", "B", "%"; may be empty
 };
 
 // `inside`: of the tolerance, where one asks for it.

@@ -170,6 +170,7 @@ std::string unusable(const MeasuredRun& r, bool of_card = true) {
                              r.parallelism == "nn.DataParallel";
   if (!data_parallel) return fmt::format("parallelism '{}' is not modelled", r.parallelism);
   const std::string_view other = changing_key(r), without_key = setting_without_key(r);
+  if (other == "run_failed") return "the run did not finish";
   if (!other.empty()) return fmt::format("key {} is not modelled", other);
   return without_key.empty() ? "" : fmt::format("key {} of records is not read", without_key);
 }

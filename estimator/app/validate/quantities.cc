@@ -331,6 +331,17 @@ std::vector<MeasuredQuantity> quantities_of(const MeasuredRun& run) {
   return {};
 }
 
+std::string unit_word(const MeasuredRun& run, std::string_view quantity) {
+  if (quantity.ends_with("_ms")) return "ms";
+  if (quantity.ends_with("_pct") || quantity.starts_with(kKernelShare)) return "%";
+  if (quantity == "throughput") return run.unit;
+  const bool bytes = quantity.ends_with("_bytes") || quantity.ends_with("_mb") ||
+                     quantity.ends_with("_gb") || quantity.ends_with("_gib");
+  if (!bytes) return {};
+  const double unit = unit_of(run, quantity);
+  return unit == 1 ? "B" : unit == 1e6 ? "MB" : unit == 1e9 ? "GB" : unit == kMiB ? "MiB" : "GiB";
+}
+
 std::string no_prediction(const MeasuredRun& run) {
   struct Reason {
     std::string_view quantity, why;

@@ -35,6 +35,10 @@ struct MeasuredQuantity {
 // memory measured that it does not fit. Empty: the run holds a fact of another kind, or none.
 std::vector<MeasuredQuantity> quantities_of(const MeasuredRun& run);
 
+// The unit that a quantity's figures are written in: "ms", "MiB", "B", "%"; empty where there is
+// none, or none is known.
+std::string unit_word(const MeasuredRun& run, std::string_view quantity);
+
 // Why a fact such as "specification" is not predicted.
 std::string no_prediction(const MeasuredRun& run);
 

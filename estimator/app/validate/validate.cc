@@ -225,6 +225,7 @@ std::vector<ValidationLine> Validator::answer(const MeasuredRun& r, const std::s
                                           : state_->models.answer(r, line, asked);
   for (ValidationLine& l : lines) {
     state_->doubt(r, l);
+    l.unit = unit_word(r, l.quantity);
     finish(l);
   }
   return lines;

@@ -143,7 +143,7 @@ const roofline = (() => {
       place.replaceChildren(...[chart(result, form, width)].filter((svg) => svg !== null));
     });
     const seen = new Set(launches(result.time).map((kernel) => kernel.bound));
-    return section("Roofline", "Larger dots take more of the step. A dot on the line does what the card can do at most.",
+    return section("Roofline", "Larger dots take more of the step. A dot on the line runs at the highest rate of the GPU.",
       element("label", { class: "inline" }, "dots are ", select), place,
       key(...Object.entries(BOUNDS).filter(([bound]) => seen.has(bound)).map(([bound, text]) => swatch(bound, text))));
   };

@@ -149,7 +149,7 @@ TEST_CASE("validate: a run that ended out of memory is a fact, whatever it measu
     CHECK(lines[0].fits == true);
   }
   CHECK(skipped(kRun + R"(, "peak_allocated_mb": 100, "run_failed": true)", "memory") ==
-        "key run_failed is not modelled");
+        "the run did not finish");
 }
 
 TEST_CASE("validate: memory in any unit, by the counter that the record names") {
