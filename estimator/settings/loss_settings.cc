@@ -70,8 +70,7 @@ bool widens_outputs(const SettingScope& s) {
   const PrecisionRow& precision = *recipe.precision;
   const bool accelerate = recipe.widened_outputs == WidenedOutputs::kAccelerate;
   if (accelerate && (!precision.autocast || recipe.loss_form >= LossForm::kChunked)) return false;
-  return bits(product_type(precision)) < 32 && returns_outputs(s) &&
-         (trains(s) || !accelerate);
+  return bits(product_type(precision)) < 32 && returns_outputs(s) && (trains(s) || !accelerate);
 }
 
 bool has_loss_chunks(const SettingScope& s) {

@@ -14,17 +14,13 @@
 namespace plimsoll {
 namespace {
 
-constexpr TrainerDefault kHuggingFace[] = {
-    {"clip-grad-norm", "1"},
-    {"optimizer", "adamw-fused"},
-    {"keep-outputs", "off"},
-    {"widen-outputs", "accelerate"}};
-constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},
-                                   {"optimizer", "adamw-fused"},
-                                   {"checkpoint", "blocks"},
-                                   {"keep-outputs", "off"},
-                                   {"widen-outputs", "accelerate"},
-                                   {"kbit-prepare", "off"}};
+constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
+                                           {"optimizer", "adamw-fused"},
+                                           {"keep-outputs", "off"},
+                                           {"widen-outputs", "accelerate"}};
+constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
+                                   {"checkpoint", "blocks"},        {"keep-outputs", "off"},
+                                   {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"}};
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
                                           {"checkpoint", "operators"},
@@ -130,7 +126,8 @@ constexpr TrainerRow kTrainers[] = {
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
     {"litgpt-2023", "litgpt", kLitgpt2023,
-     "litgpt until February 2024, finetune/lora.py: get_batch() puts the longest sample first, when "
+     "litgpt until February 2024, finetune/lora.py: get_batch() puts the longest sample first, "
+     "when "
      "no batch was before it; else as litgpt",
      "2.2"},
     {"litgpt", "litgpt", kLitgpt,

@@ -103,9 +103,9 @@ void copy_what_turned(Rewrite& r, size_t count) {
     for (const size_t operand : {size_t{0}, size_t{1}}) {
       const Tensor x = r.tensor(r.node(id).inputs[operand]);
       if (!x.shape) continue;
-      const TensorId copy = r.insert_before(
-          id, r.beside(id, "plimsoll", "Contiguous", {r.node(id).inputs[operand]}), x.dtype,
-          *x.shape);
+      const TensorId copy =
+          r.insert_before(id, r.beside(id, "plimsoll", "Contiguous", {r.node(id).inputs[operand]}),
+                          x.dtype, *x.shape);
       r.read_at(id, operand, copy);
     }
   }
