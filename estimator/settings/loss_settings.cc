@@ -132,14 +132,15 @@ std::span<const SettingRow> loss_settings() {
        .group = kTrainingGroup,
        .shown = kDetail,
        .help = "whose wrapper casts what the model returns to fp32: fabric (Lightning's), before "
-               "the loss; accelerate, behind the model's own loss, under autocast; or off",
+               "the loss; accelerate, after the loss that the model computes, only under autocast; "
+               "or off",
        .default_text = "off",
        .value = word_value<kWidened, 0, &Request::recipe, &Recipe::widened_outputs>("LIBRARY"),
        .record = {.name = "widen_outputs"},
        .axis = SweepAxis::kKernels,
        .acts = {widens_outputs,
-                "no output has 16 bits, or the loss computes and drops them; accelerate casts "
-                "under autocast alone"}},
+                "no output has 16 bits, or the loss computes and drops them; accelerate casts only "
+                "under autocast"}},
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,
