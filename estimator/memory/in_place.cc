@@ -1,5 +1,6 @@
 #include "estimator/memory/in_place.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -43,10 +44,17 @@ class InPlaceRule {
     const TensorId out = node.outputs.front();
     const auto& shape = graph_.tensors[out].shape;
     if (!shape || shape->size() < kFeatureMapRank) return false;
-    return is_activation(node) || (is_sum(node) && activated_[out]);
+    return is_activation(node) || (is_sum(node) && activated_[out] && joins_maps(node, *shape));
   }
 
  private:
+  // A branch and its shortcut, not a map and a number for each of its channels.
+  bool joins_maps(const Node& node, const Shape& shape) const {
+    return std::ranges::all_of(node.inputs, [&](TensorId in) {
+      return in != kNoTensor && graph_.tensors[in].shape == shape;
+    });
+  }
+
   static constexpr size_t kFeatureMapRank = 4;
   const Graph& graph_;
   InPlaceReuse reuse_;

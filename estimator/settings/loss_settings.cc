@@ -70,8 +70,7 @@ bool widens_outputs(const SettingScope& s) {
   const PrecisionRow& precision = *recipe.precision;
   const bool accelerate = recipe.widened_outputs == WidenedOutputs::kAccelerate;
   if (accelerate && (!precision.autocast || recipe.loss_form >= LossForm::kChunked)) return false;
-  return bits(product_type(precision)) < 32 && returns_outputs(s) &&
-         (trains(s) || !accelerate);
+  return bits(product_type(precision)) < 32 && returns_outputs(s) && (trains(s) || !accelerate);
 }
 
 bool has_loss_chunks(const SettingScope& s) {
@@ -133,14 +132,15 @@ std::span<const SettingRow> loss_settings() {
        .group = kTrainingGroup,
        .shown = kDetail,
        .help = "whose wrapper casts what the model returns to fp32: fabric (Lightning's), before "
-               "the loss; accelerate, behind the model's own loss, under autocast; or off",
+               "the loss; accelerate, after the loss that the model computes, only under autocast; "
+               "or off",
        .default_text = "off",
        .value = word_value<kWidened, 0, &Request::recipe, &Recipe::widened_outputs>("LIBRARY"),
        .record = {.name = "widen_outputs"},
        .axis = SweepAxis::kKernels,
        .acts = {widens_outputs,
-                "no output has 16 bits, or the loss computes and drops them; accelerate casts "
-                "under autocast alone"}},
+                "no output has 16 bits, or the loss computes and drops them; accelerate casts only "
+                "under autocast"}},
       {.name = "loss-chunks",
        .group = kTrainingGroup,
        .shown = kDetail,

@@ -169,7 +169,9 @@ struct Engine {
         if (gradient.defined()) held->push_back(std::move(gradient));
       }
     } else {
-      std::erase_if(node->kept, [](const Kept& kept) { return !kept.with_node; });
+      // A block that ran again had nodes of its own, which are gone.
+      const bool again = node->region != nullptr;
+      std::erase_if(node->kept, [&](const Kept& kept) { return again || !kept.with_node; });
       node->region.reset();
     }
     if (m.activations_) m.activations_->has_run();

@@ -25,8 +25,9 @@ Value shifted_causal_lm(Machine& m, const Value& scores, bool narrow);
 Value fused_causal_lm(Machine& m, const Value& scores, bool narrow = false);
 
 // Sums over `chunks` parts of all positions. torchtune, modules/loss: ce_chunked_output_loss.py,
-// where the network makes and returns the scores of all parts first; with `together` cross_entropy_loss.py
-// (LinearCrossEntropyLoss), which makes them part by part of the positions that have a target.
+// where the network makes and returns the scores of all parts first; with `together`
+// cross_entropy_loss.py (LinearCrossEntropyLoss), which makes them part by part of the positions
+// that have a target.
 Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_of, int64_t chunks,
                         bool together, const Returned& returned = {});
 

@@ -258,8 +258,8 @@ class FinetunePass {
     const DType base_type = r_.tensor(y).dtype;
     const Shape shape = *r_.tensor(y).shape;
     const DType adapters = adapter_type(node.inputs[1]);
-    // peft asks for the adapter's type also where x has 16 bits under autocast alone, which casts it
-    // back: a copy (peft 0.21, tuners/lora/layer.py, _cast_input_dtype()).
+    // peft asks for the adapter's type also where x has 16 bits under autocast alone, which casts
+    // it back: a copy (peft 0.21, tuners/lora/layer.py, _cast_input_dtype()).
     const bool asks = finetune_.form == AdapterForm::kPeft && adapters == DType::kFloat32;
     TensorId branch = cast(before, id, x, adapters, asks);
     if (finetune_.dropout > 0) {

@@ -10,6 +10,7 @@
 #include "graph/ir/module_path.h"
 #include "graph/ops/op_row.h"
 #include "graph/rewrite/pattern.h"
+#include "graph/rewrite/patterns.h"
 
 namespace plimsoll {
 namespace {
@@ -95,18 +96,14 @@ void untie_heads(Rewrite& r, size_t count) {
   }
 }
 
-// Queries and keys are joined with their features that do not turn, even where all do: a copy, of
-// whose layout attention makes its result, which the next layer's input is copied of in turn.
-void copy_what_turned(Rewrite& r, size_t count) {
+// Queries and keys are joined with those of their features that are not rotated, even with none: a
+// copy. Attention's result has its layout, and is copied for the next layer.
+void copy_rotated(Rewrite& r, size_t count) {
   for (NodeId id = 0; id < count; ++id) {
     if (r.is_removed(id) || !has(r.node(id), OpRow::kAttends)) continue;
     for (const size_t operand : {size_t{0}, size_t{1}}) {
-      const Tensor x = r.tensor(r.node(id).inputs[operand]);
-      if (!x.shape) continue;
-      const TensorId copy = r.insert_before(
-          id, r.beside(id, "plimsoll", "Contiguous", {r.node(id).inputs[operand]}), x.dtype,
-          *x.shape);
-      r.read_at(id, operand, copy);
+      const TensorId x = r.node(id).inputs[operand];
+      if (r.tensor(x).shape) r.read_at(id, operand, patterns::contiguous_before(r, id, x));
     }
   }
 }
@@ -135,7 +132,7 @@ PackedWeights join_projections(Rewrite& r) {
   }
   if (packed.empty()) return packed;
   untie_heads(r, count);
-  copy_what_turned(r, count);
+  copy_rotated(r, count);
   return packed;
 }
 

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> kProjections = {"q_proj", "k_proj", "v
 // Columns of the three, by the weight of the layer that makes them.
 using PackedWeights = std::map<TensorId, std::array<Dim, 3>>;
 
-// Queries and keys are copied before they meet, as its code joins what turned with what did not.
+// Queries and keys are copied before they meet, as its code joins what is rotated with what is not.
 // Three layers of one input become one whose output is split; a layer that is all three already is
 // named with them. Where there are any, heads that read an embedding's table get their own weight.
 // The graph has shapes; call it before nodes are counted. Cost: a visit per node.

@@ -53,6 +53,8 @@ std::span<const Pattern> cells();
 std::span<const Pattern> slices();
 // Scaled dot-product attention, and the copy that a packed projection makes.
 std::span<const Pattern> attention();
+// A copy of a tensor that has a shape, made right before a node.
+TensorId contiguous_before(Rewrite& r, NodeId at, TensorId t);
 // Copies that a source line makes of what it transposes. After attention, whose operands they are.
 std::span<const Pattern> named_copies();
 std::span<const Pattern> copies();

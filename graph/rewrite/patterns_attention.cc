@@ -6,6 +6,13 @@
 #include "graph/rewrite/patterns.h"
 
 namespace plimsoll::patterns {
+
+TensorId contiguous_before(Rewrite& r, NodeId at, TensorId t) {
+  const DType dtype = r.tensor(t).dtype;
+  Shape shape = *r.tensor(t).shape;
+  return r.insert_before(at, r.beside(at, "plimsoll", "Contiguous", {t}), dtype, std::move(shape));
+}
+
 namespace {
 
 struct AttentionParts {
@@ -141,12 +148,6 @@ constinit const Fragment kFlippedHeads("y = Transpose(Reshape(_)) {perm=[0,1,3,2
 // V4), which leaves no node. Keys and values go the same way.
 bool flips_heads_of_image(const Rewrite& r, TensorId q) {
   return kFlippedHeads.of(r, q) && r.graph().exporter == Exporter::kPyTorch;
-}
-
-TensorId contiguous_before(Rewrite& r, NodeId at, TensorId t) {
-  const DType dtype = r.tensor(t).dtype;
-  Shape shape = *r.tensor(t).shape;
-  return r.insert_before(at, r.beside(at, "plimsoll", "Contiguous", {t}), dtype, std::move(shape));
 }
 
 NodeId make_attention(Finder& f, const Match& m) {

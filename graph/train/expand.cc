@@ -421,7 +421,7 @@ class Expander {
   std::vector<Value> held_;
   std::vector<Value> named_;           // outputs that names of the program hold, not the network's
   std::optional<size_t> first_named_;  // the event from which the names hold the first pass's
-  Value scale_;  // of the loss, in fp16 mixed precision
+  Value scale_;                        // of the loss, in fp16 mixed precision
   // Where the optimizer has copies of weights: gradients of the step before, and of the copies.
   std::vector<Value> last_gradients_, master_gradients_;
 };

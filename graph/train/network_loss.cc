@@ -71,8 +71,7 @@ bool is_cache(std::string_view name) {
 }  // namespace
 
 Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& network,
-                           const parallel::TensorSplit& split,
-                           const eager::Returned& returned) {
+                           const parallel::TensorSplit& split, const eager::Returned& returned) {
   if (values.head()) {
     const Value loss = head_loss(m, values, *values.head(), returned);
     m.tell(&eager::Observer::end_forward);

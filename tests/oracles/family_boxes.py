@@ -11,6 +11,8 @@ FAMILIES = {
              {"backbone": "resnet101", "num_labels": 91}),
 }
 FAMILIES["detr+auxiliary"] = (FAMILIES["detr"][0], FAMILIES["detr"][1] | {"auxiliary_loss": True}, {"backbone": "resnet18", "num_labels": 91})
+# Its widest maps are the first norm's, which keeps what it reads, in each of its expressions, by a name.
+FAMILIES["detr+shallow"] = (FAMILIES["detr"][0], FAMILIES["detr"][1] | {"backbone": "resnet18"}, {"backbone": "resnet34", "num_labels": 91})
 SIDE, BOXES = 384, 5   # of a square image, whose size the configuration leaves open; objects in each image
 DIMS = {name: {"height": SIDE, "width": SIDE, "boxes": BOXES} for name in FAMILIES}
 

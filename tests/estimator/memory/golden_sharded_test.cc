@@ -75,6 +75,8 @@ Request sharded_request(const nlohmann::json& one, const std::string& library,
   if (one.contains("checkpoint")) add("checkpoint", one["checkpoint"]);
   add("loss", one.contains("form") ? "causal_lm" : tokens ? "cross_entropy" : "sum");
   if (one.contains("form")) add("loss-form", one["form"]);
+  // Its parts of scores have no names there, as torchtune's.
+  if (one.value("form", "") == "chunked") add("keep-outputs", "off");
   auto request = to_request(given);
   REQUIRE(request);
   return *request;

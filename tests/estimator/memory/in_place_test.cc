@@ -6,6 +6,7 @@
 #include "estimator/request/find_platform.h"
 #include "estimator/step/bound_step.h"
 #include "tests/support/requests.h"
+#include "tests/support/scratch.h"
 
 using namespace plimsoll;
 
@@ -34,6 +35,20 @@ TEST_CASE("in place: image models overwrite with ReLU and with the sum before it
   // timm's seresnet50: 33 ReLUs on maps that nobody else reads and 16 sums before one.
   CHECK(shared >= 49);
   CHECK(shared_by("builtin:resnet-variant", InPlaceReuse::kNever) == 0);
+}
+
+TEST_CASE("in place: a number for each channel is no branch that a sum joins") {
+  const test::Scratch scratch;
+  const std::string model = scratch.write("shifted.json", R"({
+    "schema": "plimsoll.model-config", "version": 1, "name": "shifted", "parameters": {"batch": 2},
+    "inputs": [{"name": "x", "shape": ["batch", 3, 8, 8]}],
+    "layers": [
+      {"name": "numbers", "type": "buffer", "shape": [3], "dtype": "f32"},
+      {"name": "shifts", "type": "reshape", "shape": [1, -1, 1, 1]},
+      {"name": "conv", "type": "conv2d", "out": 3, "kernel": 1, "input": "x"},
+      {"name": "sum", "type": "add", "inputs": ["conv", "shifts"]},
+      {"name": "act", "type": "relu"}]})");
+  CHECK(shared_by(model, InPlaceReuse::kImageModels) == 1);  // the ReLU
 }
 
 TEST_CASE("in place: transformers and perceptrons are written out of place") {

@@ -52,6 +52,9 @@ TEST_CASE("a trainer is named after the framework in records") {
   CHECK(trainer_of("pytorch / torchtitan + torchao")->name == "torchtitan");
   REQUIRE(trainer_of("pytorch / torchtitan (04/2024)"));
   CHECK(trainer_of("pytorch / FSDP1 + bitsandbytes (or HQQ)")->name == "fsdp-qlora");
+  CHECK(trainer_of("pytorch / litgpt", "2.1.0") == find_trainer("litgpt-2023"));
+  CHECK(trainer_of("pytorch / litgpt", "2.2.0") == find_trainer("litgpt"));
+  CHECK(trainer_of("pytorch / litgpt") == find_trainer("litgpt"));
   CHECK(trainer_of("pytorch / torchtitans") == nullptr);
   CHECK(trainer_of("pytorch / nobody") == nullptr);
   CHECK(trainer_of("pytorch") == nullptr);

@@ -102,7 +102,8 @@ bool is_tried(const SettingRow& row) {
 // as many blocks.
 bool may_be_lost(const SettingRow& row) {
   return row.name == "allocator" || row.name == "prefetch" || row.name == "cudnn-benchmark" ||
-         row.name == "stage-balance" || row.name == "bitsandbytes" || row.name == "keep-outputs";
+         row.name == "stage-balance" || row.name == "bitsandbytes" || row.name == "keep-outputs" ||
+         row.name == "last-outputs";
 }
 
 GivenSettings with_beside(GivenSettings settings, const SettingRow& row) {

@@ -51,6 +51,8 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"score-metrics", {"2", "1"}, "loss", "causal_lm"},
       {"loss-shift", {"logits"}, "loss", "causal_lm"},
       {"keep-outputs", {"off"}, "loss", "causal_lm"},
+      {"last-outputs", {"on"}, "loss", "causal_lm"},
+      {"widen-outputs", {"fabric"}, "precision", "bf16"},
       {"loss-chunks", {"3", "5"}, "loss", "causal_lm", "loss-form", "chunked"},
       {"precision", {"amp-fp16"}},
       {"half-norms", {"on"}, "precision", "amp-fp16"},
