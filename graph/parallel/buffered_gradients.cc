@@ -1,6 +1,5 @@
 #include "graph/parallel/buffered_gradients.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "graph/ops/op_row.h"
