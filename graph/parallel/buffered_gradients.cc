@@ -1,5 +1,8 @@
 #include "graph/parallel/buffered_gradients.h"
 
+#include <vector>
+
+#include "graph/ops/op_row.h"
 #include "graph/parallel/summed.h"
 
 namespace plimsoll::parallel {
@@ -11,9 +14,34 @@ namespace {
 
 bool is_of_expert(const GradNode& leaf) { return leaf.split && leaf.split->axis == Axis::kExpert; }
 
+// Weights that operators read as a dense layer's matrix, and as nothing else.
+std::vector<TensorId> matrices(const Graph& graph) {
+  std::vector<int64_t> readers(graph.tensors.size()), products(graph.tensors.size());
+  for (const Node& node : graph.nodes) {
+    for (const TensorId in : node.inputs) {
+      if (in != kNoTensor) ++readers[in];
+    }
+    if (has(node, OpRow::kDense) && node.inputs.size() > 1 && node.inputs[1] != kNoTensor)
+      ++products[node.inputs[1]];
+  }
+  std::vector<TensorId> found;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    if (products[id] > 0 && products[id] == readers[id]) found.push_back(id);
+  }
+  return found;
+}
+
 }  // namespace
 
-BufferedGradients::BufferedGradients(eager::Machine& m) : m_(m) {
+BufferedGradients::BufferedGradients(eager::Machine& m, const Graph& graph,
+                                     std::span<const Value> values)
+    : m_(m) {
+  if (m_.recipe().parallel.gradient_buffer == GradientBuffer::kAsReady) {
+    for (const TensorId id : matrices(graph)) {
+      if (values[id].defined() && values[id].requires_grad())
+        of_products_.insert(values[id].grad().get());
+    }
+  }
   Dim count = 0;
   for (const auto& leaf : m_.leaves()) count += leaf->leaf.count();
   const DType type = m_.recipe().precision->master.value_or(DType::kFloat32);
@@ -25,17 +53,17 @@ bool BufferedGradients::scatters() const {
   return plan.sharded == Sharded::kStates && plan.mesh.shards() > 1;
 }
 
-// Without the product that writes to the buffer itself (gradient_accumulation_fusion): one
-// gradient is there for a moment.
 void BufferedGradients::gradient_ready(GradNode& leaf) {
   if (m_.recipe().parallel.gradient_buffer == GradientBuffer::kAsReady) add(leaf);
 }
 
 void BufferedGradients::add(GradNode& leaf) {
   if (!leaf.gradient.defined()) return;
-  const Dim& count = leaf.gradient.count();
-  const Value window = m_.view_of(buffer_, eager::contiguous_layout(buffer_.dtype(), {count}));
-  m_.launch_rows(KernelClass::kPointwise, "add", count, {&window, &leaf.gradient}, {&window});
+  if (!of_products_.contains(&leaf)) {
+    const Dim& count = leaf.gradient.count();
+    const Value window = m_.view_of(buffer_, eager::contiguous_layout(buffer_.dtype(), {count}));
+    m_.launch_rows(KernelClass::kPointwise, "add", count, {&window, &leaf.gradient}, {&window});
+  }
   leaf.gradient = {};
 }
 

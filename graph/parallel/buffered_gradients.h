@@ -1,16 +1,27 @@
 // BufferedGradients: gradients of all backward passes of a step are added to one buffer in 32 bits,
 // which stays between steps; the update reads it. Ranks sum it after the last pass, or scatter its
 // sum where each of them has states of a part alone.
+//
+// Where they are added as soon as they are ready, products of weights alone add to the buffer
+// themselves, on their way out of the multiprocessors (gradient_accumulation_fusion, on by default
+// in megatron/training/arguments.py; tensor_parallel/layers.py,
+// LinearWithGradAccumulationAndAsyncCommunication; Transformer Engine's fuse_wgrad_accumulation).
+// What else readers of a weight make, as of a table of tokens, is added by a kernel. The gradient
+// in 16 bits is there for a moment all the same.
 #pragma once
 
+#include <set>
+#include <span>
+
 #include "graph/eager/machine.h"
+#include "graph/ir/graph.h"
 
 namespace plimsoll::parallel {
 
 class BufferedGradients : public eager::Observer {
  public:
-  // Of the machine's leaves; it outlives this.
-  explicit BufferedGradients(eager::Machine& m);
+  // Of the machine's leaves; it outlives this. `values`: of the graph's tensors.
+  BufferedGradients(eager::Machine& m, const Graph& graph, std::span<const eager::Value> values);
 
   void begin_backward(bool last) override { last_ = last; }
   void gradient_ready(eager::GradNode& leaf) override;
@@ -26,6 +37,7 @@ class BufferedGradients : public eager::Observer {
 
   eager::Machine& m_;
   eager::Value buffer_;
+  std::set<const eager::GradNode*> of_products_;  // leaves that only products read
   bool last_ = false;
 };
 

@@ -102,16 +102,19 @@ void FlatTraining::before_node_again(size_t unit, std::span<const Value> inputs)
   if (!m_.recipe().reentrant || group.trained || group.weights.empty()) return;
   for (const Value& in : inputs) {
     if (!in.on_device() || !in.requires_grad() || in.grad()->is_leaf) continue;
-    if (unit_of(in.grad()->node) == unit) continue;
-    if (auto& held = hooked_[in.grad().get()]; held.empty()) held.push_back(in.detached());
+    const eager::GradNode* made_by = in.grad().get();
+    const bool known = std::ranges::find(hooked_, made_by, &Hooked::made_by) != hooked_.end();
+    if (known || unit_of(made_by->node) == unit) continue;
+    hooked_.push_back({made_by, {in.detached()}});
   }
 }
 
 void FlatTraining::before_backward_with(const eager::GradNode& node,
                                         std::span<const Value> gradients) {
-  const auto hooked = hooked_.find(&node);
+  const auto hooked = std::ranges::find(hooked_, &node, &Hooked::made_by);
   if (hooked == hooked_.end()) return;
-  hooked->second.insert(hooked->second.end(), gradients.begin(), gradients.end());
+  std::vector<Value>& tensors = hooked->tensors;
+  tensors.insert(tensors.end(), gradients.begin(), gradients.end());
 }
 
 // Unless that has begun, or the array is there. In a forward pass the host runs ahead of its device

@@ -92,8 +92,12 @@ class FlatTraining : public UnitObserver {
   Dim reduced_ = 0;                // bytes of it that replicas have to sum
   std::vector<uint32_t> summing_;  // over replicas
   std::vector<uint32_t> leaving_;  // gradients on their way to the host
-  // By what made it, what frozen units read, and its gradient.
-  std::map<const eager::GradNode*, std::vector<eager::Value>> hooked_;
+  // What a frozen unit read, which that node made, and its gradients.
+  struct Hooked {
+    const eager::GradNode* made_by = nullptr;
+    std::vector<eager::Value> tensors{};
+  };
+  std::vector<Hooked> hooked_;
   bool last_ = false;  // of the step's backward passes
 };
 

@@ -74,7 +74,7 @@ constexpr std::array kStrategies = {
     Strategy{buffers_gradients,
              [](const Shared& s) -> ObserverRef {
                if (s.m.recipe().mode == Mode::kInference) return nullptr;
-               return std::make_unique<BufferedGradients>(s.m);
+               return std::make_unique<BufferedGradients>(s.m, s.graph, s.values);
              }},
     Strategy{[](const ParallelPlan& plan) { return plan.offload.states && !plan.is_sharded(); },
              [](const Shared& s) -> ObserverRef {

@@ -1,5 +1,6 @@
 #include "graph/parallel/buffered_gradients.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tests/support/parallel_step.h"
@@ -57,6 +58,18 @@ TEST_CASE("gradient buffer: added after each pass, or one by one") {
   CHECK(half_gradients(after) == 2 * test::kAllCount);
   CHECK(half_gradients(ready) == 2 * 16 * 16);
   CHECK(ready.timeline.peak_bytes < after.timeline.peak_bytes);
+}
+
+// Those of a pass that waits for its end are added by a kernel each.
+TEST_CASE("gradient buffer: products add to it, other gradients take a kernel") {
+  const auto additions = [](GradientBuffer when) {
+    const test::ParallelStep s = buffered_step(when);
+    return std::ranges::count_if(s.step.events, [&](const Event& e) {
+      return e.kind == Event::Kind::kLaunch && s.step.kernels[e.id].op == "add";
+    });
+  };
+  CHECK(additions(GradientBuffer::kAfterPass) == 7);
+  CHECK(additions(GradientBuffer::kAsReady) == 0);
 }
 
 TEST_CASE("gradient buffer: passes are alike, and the last one exchanges") {
