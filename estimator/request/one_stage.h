@@ -1,4 +1,4 @@
-// Searches answer of one rank: of a pipeline's stages, which differ, the request says which.
+// An explanation is of one rank: of a pipeline's stages, which differ, the request says which.
 #pragma once
 
 #include "estimator/request/platform.h"

@@ -7,6 +7,7 @@
 #include "estimator/app/search/largest_batch.h"
 #include "estimator/app/search/plan_search.h"
 #include "estimator/estimator.h"
+#include "estimator/request/parallel_request.h"
 #include "estimator/settings/given_settings.h"
 #include "graph/base/setting.h"
 
@@ -51,9 +52,11 @@ ChangeKind offloads(const Request& request) {
           change("states", "the host updates weights", {.states = true})};
 }
 
-// Of several GPUs that each hold the whole model.
+// Of several GPUs that each hold the same, with samples of their own.
 ChangeKind shardings(const Request& request) {
   if (!shares_training(request) || request.parallel.shards()) return {};
+  const auto plan = plan_on(request.parallel, request.gpu_count);
+  if (!plan || plan->mesh.extent(Axis::kData) == 1) return {};
   return {{setting("zero", "1"), "shards optimizer states",
            [](Request& r) { r.parallel.zero = static_cast<int64_t>(Sharded::kStates); }},
           {setting("fsdp"), "shards weights, gradients and states", [](Request& r) {

@@ -25,7 +25,7 @@ struct Change {
 using ChangeKind = std::vector<Change>;
 
 // The kinds that can be combined, each only where the request does not have it: of several GPUs
-// that each hold the whole model, sharding; of a model of a family adapters alone; autocast, where
+// that each hold the same, sharding; of a model of a family adapters alone; autocast, where
 // weights have 32 bits; recomputed blocks, an optimizer with smaller states; on one GPU what the
 // host's memory takes. `today`: the request's estimate.
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <list>
 #include <optional>
 #include <set>
 
@@ -15,7 +16,7 @@
 #include "estimator/model/bind_symbols.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/lengths.h"
-#include "estimator/request/one_stage.h"
+#include "estimator/request/parallel_request.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
 
@@ -83,15 +84,52 @@ bool is_start_assumed(const Request& given, const std::string& vary) {
   return vary == "image" ? !given.image : vary != "batch" && !given.dims.contains(vary);
 }
 
+// A stage of a pipeline, beside the first.
+struct OtherStage {
+  OtherStage(Evaluator of, const Request& request, const BatchSearch& search)
+      : evaluator(std::move(of)), memory(request, evaluator, search.confidence, search.vary) {}
+  Evaluator evaluator;
+  BatchMemory memory;
+};
+
+// Those that estimate_stages() answers, unless the request names one rank.
+Result<std::list<OtherStage>> other_stages(Request request, const Hwdb& hwdb,
+                                           const BatchSearch& search, const Mesh& mesh) {
+  std::list<OtherStage> others;
+  if (request.given.contains("rank")) return others;
+  for (const int64_t rank : ranks_of_stages(mesh)) {
+    if (rank == mesh.rank) continue;
+    request.parallel.rank = rank;
+    auto platform = TRY(find_platform(hwdb, request, request.devices.front()));
+    auto evaluator = TRY(Evaluator::make(std::move(platform), request));
+    others.emplace_back(std::move(evaluator), request, search);
+  }
+  return others;
+}
+
+Request at_size(Request request, const std::string& vary, int64_t size) {
+  if (vary == "batch") {
+    request.batch = size;
+  } else if (vary == "image") {
+    request.image = size;
+  } else {
+    request.dims[vary] = size;
+  }
+  return request;
+}
+
+using SizeMemory = std::function<Result<BatchPoint>(int64_t)>;
+
 // Sizes that the model refuses take more than any card has, so that the search ends before them.
 class Refusals {
  public:
-  Refusals(BatchMemory& memory, int64_t start) : memory_(memory), start_(start) {}
+  Refusals(BatchMemory& models, const SizeMemory& memory, int64_t start)
+      : models_(models), memory_(memory), start_(start) {}
 
   Result<BatchPoint> operator()(int64_t size) {
     constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 4;
     if (size <= start_) return memory_(size);
-    auto model = memory_.model(size);
+    auto model = models_.model(size);
     Diagnostics why = model ? beyond_positions(**model) : std::move(model.error());
     if (why.empty()) return memory_(size);
     if (size < least_) {
@@ -125,7 +163,8 @@ class Refusals {
   }
 
  private:
-  BatchMemory& memory_;
+  BatchMemory& models_;
+  const SizeMemory& memory_;
   int64_t start_;
   int64_t least_ = std::numeric_limits<int64_t>::max();
   Diagnostics why_;
@@ -138,7 +177,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   Request request = at_longest(given);
   auto platform =
       TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
-  TRY(check_one_stage(given, platform));
+  const Mesh mesh = platform.parallel.mesh;
   int64_t start = set_start(request, search.vary);
   auto evaluator = TRY(Evaluator::make(std::move(platform), request));
   LargestBatch largest;
@@ -163,8 +202,17 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   TRY(check_longest(model->graph, given));
   if (search.vary != "batch") largest.batch = batch_at(*model, model->binding);
   largest.notes.diagnostics = warnings_of(request, evaluator.platform(), *model);
-  Refusals refusals(memory, start);
-  std::function<Result<BatchPoint>(int64_t)> evaluate = std::ref(memory);
+  auto others = TRY(other_stages(request, hwdb, search, mesh));
+  const SizeMemory worst = [&](int64_t size) -> Result<BatchPoint> {
+    auto most = TRY(memory(size));
+    for (OtherStage& other : others) {
+      const auto point = TRY(other.memory(size));
+      if (point.device_bytes > most.device_bytes) most = point;
+    }
+    return most;
+  };
+  Refusals refusals(memory, worst, start);
+  SizeMemory evaluate = worst;
   if (search.vary != "batch") evaluate = std::ref(refusals);
   auto answer = TRY(max_batch(evaluate, {.capacity = largest.usable_bytes,
                                          .multiple = search.multiple,
@@ -176,8 +224,10 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   for (const int64_t size : round_batches(largest.answer, search)) {
     // Images may be too small for a network.
     if (search.vary != "batch" && !memory.model(size)) continue;
-    auto point = TRY(memory(size));
-    const auto estimated = TRY(memory.estimate(size));
+    auto point = TRY(worst(size));
+    const auto estimated =
+        TRY(others.empty() ? memory.estimate(size)
+                           : estimate(at_size(request, search.vary, size), hwdb));
     largest.sample_unit = estimated.time.sample_unit;
     largest.notes.basis = estimated.basis;
     largest.notes.assumed = estimated.assumed;

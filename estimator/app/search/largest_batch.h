@@ -119,10 +119,11 @@ inline void describe_verb_settings(Fields& f, LargestBatch& l) {
   f("confidence", l.search.confidence, {.low = .5});
 }
 
-// The memory is that of the longest batch of --longest or --lengths. Errors: as estimate(), E113
-// for a dimension that the model does not have, and E121 for a search that makes no sense. N524 in
-// the warnings where the model, not the memory, ends the search. Cost: that of max_batch(), and an
-// estimate for each round.
+// The memory is that of the longest batch of --longest or --lengths; of a pipeline, that of the
+// stage that needs most, and the time of the slowest. Errors: as estimate(), E113 for a dimension
+// that the model does not have, and E121 for a search that makes no sense. N524 in the warnings
+// where the model, not the memory, ends the search. Cost: that of max_batch(), and an estimate for
+// each round.
 Result<LargestBatch> largest_batch(const Request& request, const Hwdb& hwdb,
                                    const BatchSearch& search = {});
 

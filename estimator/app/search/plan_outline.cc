@@ -119,6 +119,16 @@ Waiting waiting_of(const ClusterPlan& plan, const BlockPrice& stage, const Excha
   return waits;
 }
 
+// The first and the last stage sum the gradients of weights that both have.
+double sum_of_shared(const ClusterPlan& plan, const NetworkPrice& price,
+                     const ExchangeByAxis& axes) {
+  if (plan.stages == 1 || price.twice.gradients <= 0) return 0;
+  ExchangePoint sum;
+  sum.axis = Axis::kStage;
+  sum.bytes = shared(price.twice.gradients, plan, price.first, Sharded::kGradients);
+  return collective_seconds(sum, *find_exchange_scheme("ring"), axes[sum.group()]);
+}
+
 // What other stages take of a micro-batch, in the mean, over what this one takes.
 double pace_of_others(const ClusterPlan& plan, const NetworkPrice& price, const BlockPrice& stage) {
   if (plan.stages == 1 || stage.pass <= 0) return 1;
@@ -139,6 +149,7 @@ PlanOutline outline_of(const ClusterPlan& plan, const NetworkPrice& price,
                        const Platform& platform) {
   const ExchangeByAxis axes = exchange_by_axis(platform, plan.mesh());
   PlanOutline outline{.kept_bytes = kept_bytes(plan, price)};
+  const double tied = sum_of_shared(plan, price, axes);
   for (const int64_t at : kinds_of_stages(plan.stages)) {
     outline.bytes = std::max(outline.bytes, bytes_of(plan, price, at));
     const BlockPrice stage = price.stage(at, plan.stages);
@@ -149,7 +160,7 @@ PlanOutline outline_of(const ClusterPlan& plan, const NetworkPrice& price,
         static_cast<double>(plan.passes) + plan.bubble() * pace_of_others(plan, price, stage);
     outline.seconds =
         std::max(outline.seconds, turns * (stage.pass + waits.each_pass) + stage.update / parts +
-                                      waits.update + on_host(plan, stage, axes));
+                                      waits.update + on_host(plan, stage, axes) + tied);
   }
   return outline;
 }

@@ -12,7 +12,9 @@ using namespace plimsoll;
 namespace {
 
 Verdict verdict_at(Request request, const std::string& vary, int64_t size) {
-  if (vary == "image") {
+  if (vary == "batch") {
+    request.batch = size;
+  } else if (vary == "image") {
     request.image = size;
   } else {
     request.dims[vary] = size;
@@ -53,6 +55,29 @@ TEST_CASE("largest: a sequence at a batch, up to where memory ends") {
     CHECK(found->rounds[i].memory.device_bytes > found->rounds[i - 1].memory.device_bytes);
     CHECK(found->rounds[i].step_ns > found->rounds[i - 1].step_ns);
   }
+}
+
+TEST_CASE("largest: of a pipeline, what fits on each of its stages") {
+  Request request = test::request("builtin:gpt2", "rtx-3060", 1);
+  request.dims["sequence"] = 128;
+  request.recipe.accumulate = 4;
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 2;
+  request.memory_bytes = int64_t{4} << 30;
+  const auto found = largest_batch(request, test::hwdb(), {.rounds = 1});
+  REQUIRE(found);
+  check_ends(request, {}, *found);
+  const RoundBatch& round = found->rounds.back();
+  Request same = request;
+  same.batch = round.memory.batch;
+  const Estimate e = test::answer(same);
+  CHECK(round.memory.device_bytes == e.memory.device_bytes);
+  CHECK(round.step_ns == e.time.step_ns);
+  // The last stage, which has the head, decides; the first would take more.
+  request.given = {"rank"};
+  const auto first = largest_batch(request, test::hwdb(), {.rounds = 0});
+  REQUIRE(first);
+  CHECK(first->answer.safe > found->answer.safe);
 }
 
 TEST_CASE("largest: an image at a batch, of multiples") {

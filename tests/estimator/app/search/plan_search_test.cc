@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "estimator/app/html/advise_page.h"
 #include "estimator/app/report/human.h"
 #include "estimator/app/report/plan_advice.h"
@@ -69,6 +72,42 @@ TEST_CASE("plan search: plans that fit, the fastest first, none beaten on both")
     const auto again = advise_plans(on_two(), test::hwdb(), {.global_batch = {}, .threads = 2});
     REQUIRE(again);
     CHECK(to_json(*again) == to_json(advice));
+  }
+}
+
+// A model of `blocks`, of which no plan is left out: each is estimated, one by one.
+void check_best_of_all(const Request& request, int64_t blocks, int64_t samples) {
+  const PlanAdvice advice = plan_advice_for(request, samples);
+  const auto plans = cluster_plans(request, {.gpus = request.gpu_count,
+                                             .per_node = request.gpu_count / request.nodes,
+                                             .blocks = blocks,
+                                             .samples = samples,
+                                             .fixed_passes = true});
+  REQUIRE(advice.counts.considered == static_cast<int64_t>(plans.size()));
+  CHECK(static_cast<size_t>(advice.counts.estimated) < plans.size());
+  double fastest = 0;
+  std::string best;
+  for (const ClusterPlan& plan : plans) {
+    const auto e = estimate(with_plan(request, plan), test::hwdb());
+    if (!e || e->memory.verdict != Verdict::kFits) continue;
+    if (e->time.samples_per_second > fastest) best = settings_of(plan);
+    fastest = std::max(fastest, e->time.samples_per_second);
+  }
+  CAPTURE(best);
+  REQUIRE(!advice.plans.empty());
+  CAPTURE(advice.plans.front().settings);
+  CHECK(advice.plans.front().samples_per_second == fastest);
+}
+
+TEST_CASE("plan search: the best of all plans, each estimated") {
+  SUBCASE("two cards") { check_best_of_all(on_two(), 12, 4); }
+  SUBCASE("stages over a slow network, of which the last has the head") {
+    Request request = on_two();
+    request.gpu_count = 4;
+    request.nodes = 2;
+    request.network = "ethernet-10g";
+    request.parallel.schedule = Schedule::kOneForwardOneBackward;
+    check_best_of_all(request, 12, 8);
   }
 }
 

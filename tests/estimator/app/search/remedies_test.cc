@@ -68,11 +68,11 @@ TEST_CASE("remedies: single changes that need less, the verdict first, then the 
   }
 }
 
-TEST_CASE("remedies: several GPUs that each hold the whole model may share it") {
+TEST_CASE("remedies: several GPUs that each hold the same may share it") {
   Request request = test::request("builtin:gpt2", "rtx-3060", 1);
   request.dims["sequence"] = 64;
   request.recipe.optimizer = find_optimizer("adamw");
-  request.memory_bytes = int64_t{1800} << 20;
+  request.memory_bytes = int64_t{2200} << 20;
   const auto flags = [&] {
     ModelCache models;
     const auto today = estimate(request, test::hwdb(), &models);
@@ -86,6 +86,10 @@ TEST_CASE("remedies: several GPUs that each hold the whole model may share it") 
   REQUIRE(find(found, "--fsdp"));
   CHECK(find(found, "--fsdp")->verdict == Verdict::kFits);
   request.parallel.zero = int64_t{1};
+  CHECK_FALSE(find(flags(), "--fsdp"));
+  request.parallel.zero.reset();
+  request.memory_bytes = int64_t{1000} << 20;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 4;
   CHECK_FALSE(find(flags(), "--fsdp"));
 }
 
