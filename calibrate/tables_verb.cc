@@ -68,7 +68,7 @@ Verb make_tables(const cli::FlagSet& root) {
       root.add_subcommand("tables",
                           "  plimsoll-calibrate tables --out hwdb/workspaces\n\nQueries the "
                           "installed cuDNN again for the answers that come with Plimsoll, and "
-                          "says whether they are equal. Takes some minutes.");
+                          "reports whether they are equal. Takes some minutes.");
   app.add_option("--out", flags->out, "a folder for the tables").type_name("FOLDER").required();
   app.add_option("--only", flags->only, "only these: sm61, sm90, ...").type_name("NAME");
   return {app, [flags] { return run_tables(*flags); }};
