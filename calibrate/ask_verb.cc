@@ -124,29 +124,48 @@ Verb make_ask(const cli::FlagSet& root) {
       "ask",
       "  plimsoll-calibrate ask --gpu titan-xp --model builtin:resnet50 --batch 32 --out "
       "answers.jsonl\n  plimsoll-calibrate ask --gpu a100 --problems convolutions.jsonl "
-      "--framework pytorch --out answers.jsonl\n\nAsks cuDNN what it would choose on a GPU, which "
-      "need not be there: engine, settings, workspace and alternatives of each convolution and "
+      "--framework pytorch --out answers.jsonl\n\nAsks cuDNN what it would choose on a GPU; the "
+      "GPU "
+      "is not needed. Records engine, settings, workspace and alternatives of each convolution and "
       "pass. An existing file is continued.");
-  app.add_option("--gpu", flags->gpu, "a GPU, by id, alias or device file").required();
-  app.add_option("--model", flags->model, "model.onnx, model.json or builtin:NAME");
+  app.add_option("--gpu", flags->gpu, "id ('plimsoll gpus') or device file")
+      .type_name("ID")
+      .required();
+  app.add_option("--model", flags->model, "model.onnx, config.json, hf:NAME or builtin:NAME")
+      .type_name("MODEL");
   app.add_option("--problems", flags->problems,
-                 "convolutions, a line of JSON each, as 'plimsoll workspace' reads them");
-  app.add_option("--out", flags->out, "JSON lines; an existing file is continued").required();
-  app.add_option("--batch", flags->batch, "samples per step").check(whole_from(1));
-  app.add_option("--image", flags->image, "height and width of image inputs").check(whole_from(1));
-  app.add_option("--set", flags->settings, "NAME=VALUE: a parameter of a config or built-in")
+                 "convolutions, a line of JSON each, as 'plimsoll workspace' reads them")
+      .type_name("FILE");
+  app.add_option("--out", flags->out, "JSON lines; an existing file is continued")
+      .type_name("FILE")
+      .required();
+  app.add_option("--batch", flags->batch, "samples per step").type_name("N").check(whole_from(1));
+  app.add_option("--image", flags->image, "height and width of image inputs")
+      .type_name("N")
+      .check(whole_from(1));
+  app.add_option("--set", flags->settings, "a parameter of a config or built-in")
+      .type_name("NAME=VALUE")
       .allow_extra_args(false);
   std::vector<std::string> words;
   for (const PrecisionRow& row : precisions()) words.emplace_back(row.name);
-  app.add_option("--precision", flags->precision, "of the model, or of problems without dtype")
-      .one_of(words);
-  app.add_option("--layout", flags->layout, "nchw or nhwc, of the model").one_of({"nchw", "nhwc"});
-  app.add_option("--mode", flags->mode, "train or inference").one_of({"train", "inference"});
+  app.add_option("--precision", flags->precision,
+                 "precision of the model, or of problems without dtype: fp32, amp-bf16, ...")
+      .one_of(words)
+      .type_name("NAME");
+  app.add_option("--layout", flags->layout, "nchw or nhwc, of the model")
+      .one_of({"nchw", "nhwc"})
+      .type_name("NAME");
+  app.add_option("--mode", flags->mode, "train or inference")
+      .one_of({"train", "inference"})
+      .type_name("NAME");
   app.add_option("--framework", flags->framework,
                  "whose choice: ideal is cuDNN's first plan; pytorch excludes TF32 if it is off "
-                 "and has separate depthwise kernels");
-  app.add_flag("--cudnn-benchmark", flags->benchmark, "the framework takes the fastest plan");
-  app.add_option("--hwdb", flags->hwdb, "a folder that overrides the built-in data");
+                 "and has separate depthwise kernels")
+      .type_name("NAME");
+  app.add_flag("--cudnn-benchmark", flags->benchmark, "the framework uses the fastest plan");
+  app.add_option("--hwdb", flags->hwdb,
+                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+      .type_name("FOLDER");
   app.add_flag("--quiet", flags->quiet, "print only errors");
   return {app, [flags] { return run_ask(*flags); }};
 }

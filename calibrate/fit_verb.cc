@@ -144,21 +144,26 @@ int run_fit(const FitCommand& command) {
 
 Verb make_fit(const cli::FlagSet& root) {
   auto command = std::make_shared<FitCommand>();
-  cli::FlagSet app = root.add_subcommand(
-      "fit",
-      "a machine file from measured kernels of one card, for plimsoll --machine FILE\n\n"
-      "  plimsoll-calibrate fit kernels.json --out machine.json");
+  cli::FlagSet app = root.add_subcommand("fit",
+                                         "  plimsoll-calibrate fit kernels.json --out "
+                                         "machine.json\n\nMakes a machine file from measured "
+                                         "kernels of one GPU, for plimsoll --machine FILE.");
   app.add_option("records", command->machine.records, "measured runs; their kernels are used");
-  app.add_option("--gpu", command->machine.gpu, "of several cards in the records, this one");
+  app.add_option("--gpu", command->machine.gpu, "GPU whose records are used, if there are several")
+      .type_name("ID");
   app.add_option("--hwdb", command->machine.hwdb,
                  "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
       .type_name("FOLDER");
   app.add_option("--out", command->out,
-                 "the machine file, or the folder for sm_NN.json; without it only the report");
+                 "the machine file, or the folder for sm_NN.json; without it only the report")
+      .type_name("FILE");
   app.add_option("--measured", command->measured,
                  "instead of records: folder with gemm.csv, conv.csv, ... for the calibrations "
-                 "that the database ships");
-  app.add_option("--only", command->only, "plans whose name starts so (then --out is incomplete)");
+                 "that the database ships")
+      .type_name("FOLDER");
+  app.add_option("--only", command->only,
+                 "plans whose names begin with this (then --out is incomplete)")
+      .type_name("NAME");
   return {app, [command] { return run_fit(*command); }};
 }
 

@@ -24,7 +24,7 @@ constexpr const char* kExamples =
     "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
     "'run' times the kernels of a model on this machine's GPU. 'fit' makes a machine file of them\n"
     "(plimsoll --machine FILE), or the kernel models that come with Plimsoll. 'ask' asks a real\n"
-    "cuDNN what it would choose on a GPU, which need not be there. Libraries are loaded when\n"
+    "cuDNN what it would choose on a GPU; the GPU is not needed. Libraries are loaded when\n"
     "needed: from PLIMSOLL_CUDNN, from the nvidia packages of python3, or from the path of the\n"
     "dynamic linker.";
 
@@ -52,6 +52,7 @@ namespace {
 
 int run(int argc, char** argv) {
   const cli::Program app(kExamples);
+  app.set_help_all_flag("--help-all", "show all flags");
   app.require_subcommand(1, 1);
   app.set_version_flag("--version",
                        fmt::format("plimsoll-calibrate {}, commit {}", kVersion, commit()));
@@ -71,7 +72,8 @@ int run(int argc, char** argv) {
       break;
     case cli::Reading::Kind::kHelp:
     case cli::Reading::Kind::kAllHelp:
-      return cli::print(cli::help_of(app.asked(), {}, true, {}));
+      return cli::print(
+          cli::help_of(app.asked(), {}, reading.kind == cli::Reading::Kind::kAllHelp, {}));
     case cli::Reading::Kind::kVersion:
       return cli::print(reading.text + "\n");
     case cli::Reading::Kind::kFault:

@@ -174,18 +174,23 @@ int run(const RunFlags& flags) {
 Verb make(const cli::FlagSet& root, const char* name, const std::string& help,
           const std::shared_ptr<RunFlags>& flags) {
   cli::FlagSet app = root.add_subcommand(name, help);
-  app.add_option("--model", flags->shared.model, "whose kernels are timed");
+  app.add_option("--model", flags->shared.model, "model whose kernels are timed")
+      .type_name("MODEL");
   app.add_option("--suite", flags->suite, "kernels of many networks: quick or standard")
-      .one_of(suite_names());
+      .one_of(suite_names())
+      .type_name("NAME");
   cli::add_shared(app, flags->shared, false);
   app.add_option("--out", flags->out,
-                 "records, a line of JSON each: measured runs for 'plimsoll validate' and 'fit'");
+                 "records, a line of JSON each: measured runs for 'plimsoll validate' and 'fit'")
+      .type_name("FILE");
   app.add_flag("--resume", flags->resume, "continue the file of --out");
   app.add_option("--offers", flags->offers,
-                 "how many of the library's plans are timed for each kernel; all")
+                 "how many of the library's plans are timed for each kernel [all]")
+      .type_name("N")
       .check(whole_from(1));
   app.add_option("--tolerance", flags->tolerances,
                  "time=15% or workspace=1MiB: exit status 1 if a kernel is further off")
+      .type_name("NAME=LIMIT")
       .allow_extra_args(false);
   app.add_flag("--json", flags->json, "the table and its sums as JSON");
   cli::add_page(app, flags->page);
@@ -205,11 +210,15 @@ Verb make_run(const cli::FlagSet& root) {
       "Runs the kernels of a model's step on the GPU of this machine, one by one, and compares\n"
       "their times and workspaces with predictions. --mem limits the memory used.",
       flags);
-  verb.app.add_option("--gpu-index", flags->gpu_index, "which GPU, as CUDA counts them; 0")
+  verb.app.add_option("--gpu-index", flags->gpu_index, "number of the GPU, as CUDA counts them [0]")
+      .type_name("N")
       .check(whole_from(0));
-  verb.app.add_option("--record", flags->record,
-                      "save everything that the driver and libraries return in this file");
-  verb.app.add_option("--replay", flags->replay, "instead of a GPU: a file that --record made");
+  verb.app
+      .add_option("--record", flags->record,
+                  "save everything that the driver and libraries return in this file")
+      .type_name("FILE");
+  verb.app.add_option("--replay", flags->replay, "instead of a GPU: a file that --record made")
+      .type_name("FILE");
   return verb;
 }
 
@@ -217,7 +226,7 @@ Verb make_replay(const cli::FlagSet& root) {
   auto flags = std::make_shared<RunFlags>();
   Verb verb = make(root, "replay",
                    "  plimsoll-calibrate replay h100.jsonl --model builtin:vgg16 --batch 32\n\n"
-                   "As run, on a card that was recorded (run --record FILE).",
+                   "As run, with a recording (run --record FILE) in place of a GPU.",
                    flags);
   verb.app.add_option("recording", flags->replay, "a file that run --record made").required();
   return verb;

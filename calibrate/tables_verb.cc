@@ -66,11 +66,11 @@ Verb make_tables(const cli::FlagSet& root) {
   auto flags = std::make_shared<TablesFlags>();
   cli::FlagSet app =
       root.add_subcommand("tables",
-                          "  plimsoll-calibrate tables --out hwdb/workspaces\n\nThe answers that "
-                          "hwdb ships, made again "
-                          "by the cuDNN that is there, and whether they are equal; some minutes");
-  app.add_option("--out", flags->out, "a folder for the tables").required();
-  app.add_option("--only", flags->only, "only these: sm61, sm90, ...");
+                          "  plimsoll-calibrate tables --out hwdb/workspaces\n\nQueries the "
+                          "installed cuDNN again for the answers that come with Plimsoll, and "
+                          "reports whether they are equal. Takes some minutes.");
+  app.add_option("--out", flags->out, "a folder for the tables").type_name("FOLDER").required();
+  app.add_option("--only", flags->only, "only these: sm61, sm90, ...").type_name("NAME");
   return {app, [flags] { return run_tables(*flags); }};
 }
 

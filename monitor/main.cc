@@ -330,6 +330,7 @@ int run(std::vector<std::string> arguments) {
   }
   const cli::Program app(kExamples, "plimsoll-monitor [PID]");
   app.set_help_flag("-h,--help", "show this");
+  app.set_help_all_flag("--help-all", "show all flags");
   bool version = false;
   app.add_flag("--version", version, "show the version");
   app.allow_extras();
@@ -340,7 +341,9 @@ int run(std::vector<std::string> arguments) {
                                                 : cli::print_words(cli::completions(app, *begun));
   if (auto good = cli::check_arguments(app, arguments); !good) return report(good.error());
   const cli::Reading reading = app.read(arguments);
-  if (reading.kind == cli::Reading::Kind::kHelp) return cli::print(cli::help_of(app, {}, true, {}));
+  const bool all = reading.kind == cli::Reading::Kind::kAllHelp;
+  if (all || reading.kind == cli::Reading::Kind::kHelp)
+    return cli::print(cli::help_of(app, {}, all, {}));
   if (reading.kind == cli::Reading::Kind::kFault) return report(cli::refused(reading.text));
   if (version)
     return cli::print(fmt::format("plimsoll-monitor {}, commit {}\n", kVersion, commit()));

@@ -40,7 +40,7 @@ page() {
   # Examples, which help indents, stay lines of their own; the page is called what it is about.
   help2man --no-info --include="$out/include" --name="$2" --version-string="$version" --help-option="$4" "$5" |
     sed -E -e '/^\.IP$/,/^\.(PP|SH|SS|TP)/{s/^\.IP$/.IP\n.nf/;s/^\.(PP|SH|SS|TP)/.fi\n&/}' \
-      -e '/^commands:/,/^\.PP/{/^\.PP/!d}' \
+      -e '/\.SS "Commands:"$/,/^\.PP/{s/\n?\.SS "Commands:"$//;/^\.(fi|PP)/!d}' \
       -e "s/^\\.TH PLIMSOLL[A-Z-]* /.TH $(tr '[:lower:]' '[:upper:]' <<< "$1") /" \
       -e "/^\\.SH NAME/{n;s/^[^ ]+ /${1//-/\\\\-} /}" > "$out/$1.1"
   rm "$out/include"
@@ -53,10 +53,10 @@ for verb in $verbs; do
   page "plimsoll-$verb" "$(about "$verb")" ".B plimsoll $verb
 \\&[...]" --help-all "plimsoll $verb"
 done
-page plimsoll-calibrate "run and ask what predictions are held against" ".B plimsoll\\-calibrate
+page plimsoll-calibrate "measure kernels, query cuDNN, fit machine files" ".B plimsoll\\-calibrate
 .I COMMAND
 \\&[...]" --help plimsoll-calibrate
-page plimsoll-monitor "watch a training run beside what was predicted for it" ".B plimsoll\\-monitor
+page plimsoll-monitor "watch a training run and compare it with its prediction" ".B plimsoll\\-monitor
 .RI [ FLAGS ]
-.IR PID \" | \" \\-\\- \" \" COMMAND..." --help plimsoll-monitor
+.IR PID \" | \" \\-\\- \" \" COMMAND..." --help-all plimsoll-monitor
 gzip -9nf "$out"/*.1

@@ -56,7 +56,9 @@ git -C "$tree" ls-files -z | tar -C "$tree" --null --files-from - --create | tar
 for made in .git build/release build/dev build/ship build/vega build/cudnn; do
   [ ! -e "$tree/$made" ] || cp -a "$tree/$made" "$root$tree/$made"
 done
-rm -f "$root$tree"/build/*/CMakeCache.txt "$root$tree"/build/*/build.ninja  # what CMake found is of this machine
+# What CMake found is of this machine, and so are the headers of the system that Clang compiled.
+rm -f "$root$tree"/build/*/CMakeCache.txt "$root$tree"/build/*/build.ninja
+find "$root$tree/build" -name '*.pch' -delete
 # The package, by the README's command. How pip finds its index is the machine's affair.
 mapfile -t pip < <(env | grep '^PIP_[A-Z_]*=' || true)
 for given in "${pip[@]}"; do

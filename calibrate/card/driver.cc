@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kDriverHelp =
     "install NVIDIA's driver (Debian: apt install nvidia-driver; Ubuntu: ubuntu-drivers install); "
-    "without a GPU, --replay FILE plays a recorded card";
+    "without a GPU, --replay FILE replays a recorded GPU";
 
 }  // namespace
 

@@ -50,7 +50,10 @@ std::vector<std::string> Flag::long_names() const { return option_->get_lnames()
 std::vector<std::string> Flag::short_names() const { return option_->get_snames(); }
 bool Flag::is_word() const { return option_->get_positional(); }
 std::string Flag::word() const { return option_->get_name(true); }
-std::string Flag::placeholder() const { return option_->get_type_name(); }
+std::string Flag::placeholder() const {
+  const std::string name = option_->get_type_name();  // "WORD:{nchw,nhwc}" where one_of() is
+  return name.substr(0, name.find(':'));
+}
 std::string Flag::description() const { return option_->get_description(); }
 std::string Flag::default_text() const { return option_->get_default_str(); }
 std::string Flag::group_name() const { return option_->get_group(); }

@@ -16,7 +16,7 @@ Result<Hwdb> open_database(Request& request, std::string_view verb, Gpus gpus) {
     return error("E108", "which model? name a file, hf:NAME or builtin:NAME", {}, example);
   if (gpus == Gpus::kOne && request.devices.size() > 1) {
     return error("E114", setting("gpu") + " is given more than once", {},
-                 fmt::format("'plimsoll compare' takes several; '{}' is how many share the work",
+                 fmt::format("'plimsoll compare' takes several; '{}' sets how many share the work",
                              setting("gpus", "N")));
   }
   if (!request.defaults.empty()) report({note("N523", "defaults: " + request.defaults)});

@@ -112,6 +112,11 @@ std::string breakdown(const Estimate& e, const Page& page) {
     text += fmt::format("  needed; if there is room the process uses {}\n",
                         human_bytes(e.memory.grown->bytes));
   }
+  // Few are there yet where feature maps are most, which looks as if they were forgotten.
+  constexpr auto kGradients = static_cast<size_t>(Role::kGradient);
+  if (const int64_t most = e.memory.max_by_role[kGradients];
+      most > e.memory.peak_by_role[kGradients])
+    text += fmt::format("  gradients: up to {} at another moment of the step\n", human_bytes(most));
   return text;
 }
 
