@@ -19,9 +19,6 @@ namespace {
 
 constexpr int kFolds = 5;
 constexpr int kSimplexSteps = 1500;
-// How much its mean error (ln) may grow by all terms that a fit does without. With 1.001 it is
-// without four more, but recurrent layers left out are .4 % further off.
-constexpr double kNoWorse = 1.0001;
 // Beyond it a kernel is an accident of the library, not a lesson about the formulas.
 constexpr double kLargestLoss = 1.5;
 // Shorter memory-bound calls measured the host (NeuSight's notes).
@@ -141,12 +138,13 @@ Trial solve(const Formula& formula, const Trial& start, const Box& box,
                   kSimplexSteps);
 }
 
-// The best terms; one without which the fit is as good is none of its coefficients: it is idle, or
-// stays the base's, and `box` holds it there.
+// The best terms; one without which the search tells no difference is none of the fit's
+// coefficients, for no measurement determines it: it is idle, or stays the base's, and `box` holds
+// it there.
 Trial solve_needed(const Formula& formula, const Start& start, Box& box) {
   const std::vector<bool> none(formula.size(), false);
   Trial trial = solve(formula, start.trial, box, none);
-  const double most = kNoWorse * loss(formula, trial, none);
+  const double most = loss(formula, trial, none) + kConverged;
   bool all_needed = true;
   for (size_t i = 0; i < start.without.size(); ++i) {
     if (box.low[i] == box.high[i] || start.without[i] < box.low[i]) continue;

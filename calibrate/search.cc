@@ -106,7 +106,7 @@ void search_simplex(const Space& space, VectorXd& best, double& least, int steps
   for (int step = 0; step < steps; ++step) {
     s.sort();
     const Eigen::Index worst = s.order[n];
-    if (s.values[worst] - s.values[s.order[0]] < 1e-7) break;
+    if (s.values[worst] - s.values[s.order[0]] < kConverged) break;
     VectorXd middle = VectorXd::Zero(space.size());
     for (size_t i = 0; i < n; ++i) middle += s.points.col(s.order[i]) / size;
     const auto along = [&](double t) -> VectorXd {

@@ -14,6 +14,9 @@ struct Box {
   Point low, high;  // where equal, the coordinate stays
 };
 
+// Of an objective: the search ends where it gains less, and tells no smaller difference.
+inline constexpr double kConverged = 1e-7;
+
 // The best point found from `start`, inside the box; at most about `steps` simplex steps, twice.
 Point minimise(const Objective& objective, Point start, const Box& box, int steps);
 

@@ -64,6 +64,7 @@ std::vector<Request> variants_of(const std::string& model) {
 
 // A wave more of blocks, or another tile, may make a kernel a little shorter; no whole step.
 constexpr double kOfTiles = .035;
+
 TEST_CASE("no step gets shorter with a larger batch but for what tiles and waves explain") {
   for (const char* model : {"resnet50", "alexnet", "mobilenet_v2", "bert-base"}) {
     const std::vector<Request> variants = variants_of(model);
