@@ -126,9 +126,8 @@ constexpr TrainerRow kTrainers[] = {
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
      "of 2025.8 and before; its checkpoints are counted on the card"},
     {"litgpt-2023", "litgpt", kLitgpt2023,
-     "litgpt until February 2024, finetune/lora.py: get_batch() puts the longest sample first, "
-     "when "
-     "no batch was before it; else as litgpt",
+     "litgpt until February 2024, finetune/lora.py: get_batch() begins with the longest sample, "
+     "before which there is no batch; else as litgpt",
      "2.2"},
     {"litgpt", "litgpt", kLitgpt,
      "litgpt of 2024 and 2025, finetune/lora.py and full.py: lm_head_chunk_size, "
