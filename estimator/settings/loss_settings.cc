@@ -119,15 +119,15 @@ std::span<const SettingRow> loss_settings() {
       {.name = "last-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "names still hold the last batch's outputs, and their graph, until the model has "
-               "returned the next batch's, as in a loop that is no function",
+       .help = "the loop still names the last batch's outputs, which hold their graph, while the "
+               "model computes the next batch's",
        .default_text = "off",
        .value = on_off_value<&Request::recipe, &Recipe::keeps_last_outputs>(),
        .record = {.name = "last_outputs"},
        .axis = SweepAxis::kKernels,
        .acts = {names_outputs,
                 "outputs are let go of before the backward pass, or the loss computes and drops "
-                "them, or nothing is trained, or a pipeline is"}},
+                "them, or nothing is trained, or a pipeline trains"}},
       {.name = "widen-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,

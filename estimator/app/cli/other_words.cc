@@ -55,7 +55,7 @@ constexpr OtherWords kRows[] = {
      kQuantized},
     {{"--kv-cache", "--max-model-len", "--kv-cache-dtype", "--concurrency", "--prompt-length"},
      kServing},
-    {.flags = {"--users", "--requests", "--num-seqs", "--max-num-seqs"},
+    {.flags = {"--users", "--requests", "--sequences", "--num-seqs", "--max-num-seqs"},
      .help = kServing,
      .in_plans = false},
     {.flags = {"--context-length"}, .help = kServing, .setting = "sequence"},

@@ -66,14 +66,18 @@ ChangeKind shardings(const Request& request) {
 }
 
 ChangeKind adapters(const Request& request, bool of_family) {
-  const bool full = request.recipe.finetune.kind == FinetuneKind::kFull;
-  if (!of_family || request.recipe.mode != Mode::kTrain || !full) return {};
-  return {{setting("finetune", "lora"), "trains only adapters",
-           [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kLora; }},
-          {setting("finetune", "qlora"), "adapters, the rest in 4 bits", [](Request& r) {
-             r.recipe.finetune.kind = FinetuneKind::kQlora;
-             take_sharded_defaults(r);
-           }}};
+  const Finetune& finetune = request.recipe.finetune;
+  const bool quantized = finetune.kind == FinetuneKind::kQlora || finetune.quantize;
+  if (!of_family || request.recipe.mode != Mode::kTrain || quantized) return {};
+  ChangeKind kind;
+  if (finetune.kind == FinetuneKind::kFull)
+    kind.push_back({setting("finetune", "lora"), "trains only adapters",
+                    [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kLora; }});
+  kind.push_back({setting("finetune", "qlora"), "adapters, the rest in 4 bits", [](Request& r) {
+                    r.recipe.finetune.kind = FinetuneKind::kQlora;
+                    take_sharded_defaults(r);
+                  }});
+  return kind;
 }
 
 }  // namespace

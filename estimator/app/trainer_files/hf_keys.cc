@@ -17,6 +17,13 @@ using Others = TrainerKey::Others;
 constexpr TrainerWord kFactoryNf4[] = {{"true", "nf4"}, {"false", ""}};
 constexpr TrainerWord kFactoryNf4Double[] = {{"true", "nf4-double"}, {"false", ""}};
 
+// training_args.py: per_device_eval_batch_size; trainer.py, prediction_step(): a forward pass and
+// the loss, without gradients.
+constexpr std::string_view kEvaluation =
+    "evaluation between steps, in batches of per_device_eval_batch_size (8 by default), whose "
+    "logits may need more memory than a step of training";
+constexpr TrainerWord kEvaluates[] = {{"steps", ""}, {"epoch", ""}};
+
 constexpr std::string_view kSeveralPasses = "a step of more than one model or pass";
 
 constexpr TrainerKey kHfKeys[] = {
@@ -32,6 +39,8 @@ constexpr TrainerKey kHfKeys[] = {
     {"tf32", "precision", kTf32, Use::kElse},
     {"optim", "optimizer", kOptimizers},
     {"optim", kPaged, kPagedOptimizers, Use::kUnmodelled},
+    {"eval_strategy", kEvaluation, kEvaluates, Use::kUnmodelled},
+    {"evaluation_strategy", kEvaluation, kEvaluates, Use::kUnmodelled},
     {"weight_decay", "weight-decay"},
     {"max_grad_norm", "clip-grad-norm"},
     {"gradient_checkpointing", "checkpoint", kBlocksWords},

@@ -23,7 +23,7 @@ struct TrainerKey {
     kElse,        // where no row above it has set it
     kOneOf,       // likewise; two of these that set two values exclude each other
     kJoins,       // after what rows above it have set, with a comma
-    kUnmodelled,  // none: what it asks for lowers memory or changes time, and is not modelled
+    kUnmodelled,  // none: it lowers memory, changes time or runs between steps; not modelled
     kRefused,     // likewise, and memory would be predicted too low
     kModel,       // names the model
     kDeepSpeed,   // names a config of DeepSpeed, or holds one
