@@ -1,7 +1,7 @@
 // step_time: from kernels to a training step. What the device does, what the host must do to keep
 // it fed, and what of the exchange between devices stays visible.
 //
-//   gpu  = sum of count * kernel_time; compute-bound ones at the clock that the card sustains
+//   gpu  = sum of count * kernel_time, with its arithmetic at the clock that the card sustains
 //   host = launches * host_seconds_per_launch, of passes that are replayed one for each
 //   load = samples * loader's seconds + bytes / its copy
 //   step = (gpu^p + host^p)^(1/p) + copies + framework's own terms + exposed communication + load

@@ -55,6 +55,19 @@ TEST_CASE(
   CHECK(changed->answer.safe == at->safe);
 }
 
+TEST_CASE("batch advice: of LoRA that is too large, weights in four bits") {
+  Request request = small_llama("gtx-1650");
+  request.recipe.finetune.kind = FinetuneKind::kLora;
+  const auto quantizes = [](const BatchRemedy& r) {
+    return spelled(r.remedy.settings).starts_with("--finetune qlora");
+  };
+  const LargestBatch largest = advised(request);
+  CHECK(largest.answer.safe == 0);
+  CHECK(std::ranges::any_of(largest.advice, quantizes));
+  request.recipe.finetune.kind = FinetuneKind::kQlora;
+  CHECK(std::ranges::none_of(advised(request).advice, quantizes));
+}
+
 TEST_CASE(
     "batch advice: none where a batch is safe, where lengths vary, and where nothing trains") {
   CHECK(advised(test::request("builtin:resnet50", "tesla-t4")).advice.empty());

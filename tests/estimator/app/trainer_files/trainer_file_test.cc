@@ -2,6 +2,7 @@
 #include "estimator/app/trainer_files/trainer_file.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -97,6 +98,19 @@ TEST_CASE("TrainingArguments, key by key") {
   CHECK(loaded.settings.text("precision") == "bf16");
   CHECK(loaded.settings.model == "Qwen/Qwen3-8B");
   CHECK(loaded.settings.notes().empty());
+}
+
+TEST_CASE("evaluation between steps is told: its batches may need more than training's") {
+  const test::Scratch scratch;
+  const auto warnings_of = [&](const char* strategy) {
+    const std::string text =
+        fmt::format(R"({{"per_device_train_batch_size": 1, "eval_strategy": "{}"}})", strategy);
+    return read_as(scratch, "evaluates.json", text).warnings;
+  };
+  CHECK(warnings_of("no").empty());
+  REQUIRE(warnings_of("steps").size() == 1);
+  CHECK(warnings_of("steps").front().code == "W534");
+  CHECK(warnings_of("epoch").size() == 1);
 }
 
 TEST_CASE("the same arguments in YAML; TRL's and LLaMA-Factory's have keys of their own") {
