@@ -16,6 +16,7 @@
 #include "graph/parallel/split_check.h"
 #include "graph/parallel/strategies.h"
 #include "graph/train/forward.h"
+#include "graph/train/named_outputs.h"
 #include "graph/train/network_loss.h"
 #include "graph/train/network_passes.h"
 #include "graph/train/stage_traffic.h"
@@ -68,7 +69,7 @@ class Expander {
     held_.clear();
     strategies_.clear();
     values.clear();
-    let_go_of_names();
+    named_.end_step();
     Step step = machine_.finish();
     Diagnostics notes = parallel::split_notes(recipe_, placements_.split);
     return Expansion{std::move(step), std::move(kinds_), std::move(placements_), std::move(notes)};
@@ -337,7 +338,7 @@ class Expander {
     if (!last) {
       machine_.enter(Phase::kForward, kNoNode);
       forward_->release();
-      if (!recipe_.keeps_last_outputs) named_.clear();
+      named_.end_pass();
     } else {
       if (made.loss.defined()) made.values.push_back(made.loss);
       std::ranges::move(made.values, std::back_inserter(held_));
@@ -376,19 +377,8 @@ class Expander {
     return outputs;
   }
 
-  // The program's names hold these from now on, no longer those of the pass before: those were the
-  // last that held its graph.
   void name_outputs(std::vector<Value> outputs) {
-    if (!recipe_.keeps_outputs || is_stage()) return;
-    named_ = std::move(outputs);
-    if (recipe_.keeps_last_outputs && !first_named_) first_named_ = machine_.here();
-  }
-
-  // Those of a loop live on into the next step, as those of the step before did into this one.
-  void let_go_of_names() {
-    const size_t end = machine_.here();
-    named_.clear();
-    if (first_named_) machine_.carry_over(end, *first_named_);
+    if (recipe_.keeps_outputs && !is_stage()) named_.hold(std::move(outputs));
   }
 
   // apex/amp/_process_optimizer.py: gradients of the model's own weights are there, as zeros, from
@@ -419,9 +409,8 @@ class Expander {
   std::vector<std::unique_ptr<Observer>> strategies_;
   std::map<int64_t, MicroBatch> in_flight_;
   std::vector<Value> held_;
-  std::vector<Value> named_;           // outputs that names of the program hold, not the network's
-  std::optional<size_t> first_named_;  // the event from which the names hold the first pass's
-  Value scale_;                        // of the loss, in fp16 mixed precision
+  NamedOutputs named_{machine_, recipe_.keeps_last_outputs};
+  Value scale_;  // of the loss, in fp16 mixed precision
   // Where the optimizer has copies of weights: gradients of the step before, and of the copies.
   std::vector<Value> last_gradients_, master_gradients_;
 };
