@@ -32,7 +32,7 @@ _WORDS = {
 _ANY = ("accumulate", "freeze", "train", "weight_decay", "clip_grad_norm", "checkpoint")
 # They say how a step is trained or run, and no step of ours does it.
 _OTHER_STEPS = ("recipe", "compile", "cuda_graphs", "dropout", "trainer", "finetune", "lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "lora_upcast",
-                "quantize", "quantizer", "kbit_prepare", "bitsandbytes", "lora_form", "lora_in_blocks", "use_reentrant", "keep_outputs", "loss_shift", "half_norms", "attention", "recurrent", "input_gradient", "parallel", "fsdp", "zero", "zero_group",
+                "quantize", "quantizer", "kbit_prepare", "bitsandbytes", "lora_form", "lora_in_blocks", "use_reentrant", "keep_outputs", "last_outputs", "widen_outputs", "loss_shift", "half_norms", "attention", "recurrent", "input_gradient", "parallel", "fsdp", "zero", "zero_group",
                 "fsdp_version", "no_sync", "tp", "sequence_parallel", "pp", "schedule", "micro_batches", "rank", "nodes")
 OF_THE_STEP = frozenset((*_WORDS, *_ANY)) - {"gpus"}  # what a record is made for
 
