@@ -5,17 +5,17 @@
 namespace plimsoll {
 
 void NamedOutputs::hold(std::vector<eager::Value> outputs) {
-  held_ = std::move(outputs);
+  outputs_ = std::move(outputs);
   if (from_step_to_step_ && !first_) first_ = m_.here();
 }
 
 void NamedOutputs::end_pass() {
-  if (!from_step_to_step_) held_.clear();
+  if (!from_step_to_step_) outputs_.clear();
 }
 
 void NamedOutputs::end_step() {
   const size_t end = m_.here();
-  held_.clear();
+  outputs_.clear();
   if (first_) m_.carry_over(end, *first_);
 }
 

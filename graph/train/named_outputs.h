@@ -1,4 +1,4 @@
-// NamedOutputs: what a network gave out, held by names of the program's loop.
+// NamedOutputs: what a network gave out and the program keeps by name from pass to pass.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class NamedOutputs {
  private:
   eager::Machine& m_;
   bool from_step_to_step_;
-  std::vector<eager::Value> held_;
+  std::vector<eager::Value> outputs_;
   std::optional<size_t> first_;  // the event from which they are the first pass's
 };
 
