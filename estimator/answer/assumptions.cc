@@ -8,8 +8,8 @@
 #include "estimator/answer/effects.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/request/platform.h"
-#include "estimator/settings/acts.h"
 #include "estimator/request/trainer.h"
+#include "estimator/settings/acts.h"
 #include "graph/base/setting.h"
 
 namespace plimsoll {

@@ -119,7 +119,7 @@ struct TrainerRow;  // estimator/request/trainer.h
 
 // What the program does around a step: how it starts, loads batches and goes through its data.
 struct ProgramRequest {
-  const TrainerRow* trainer = nullptr;  // whose defaults hold where no setting is given
+  const TrainerRow* trainer = nullptr;          // whose defaults hold where no setting is given
   std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
   std::optional<int64_t> context_bytes;
   bool cuda_graphs = false;        // forward and backward passes are captured once and replayed

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "estimator/settings/agreement.h"
 #include "estimator/request/trainer.h"
+#include "estimator/settings/agreement.h"
 #include "estimator/settings/values.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "estimator/model/compiled_model.h"
+#include "estimator/request/trainer.h"
 #include "estimator/settings/acts.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
-#include "estimator/request/trainer.h"
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "estimator/request/trainer.h"
 #include "estimator/settings/json_texts.h"
 #include "estimator/settings/record_forms.h"
-#include "estimator/request/trainer.h"
 #include "hwdb/measured/keys.h"
 
 namespace plimsoll {

@@ -65,6 +65,7 @@ constexpr TrainerKey kAxolotlKeys[] = {
     {"gradient_checkpointing", "offload", kAxolotlOffloadedCheckpoints, Use::kJoins,
      Others::kSilent},
     {"gradient_checkpointing", kToDisk, kOnDisk, Use::kUnmodelled},
+    {"gradient_checkpointing_kwargs.use_reentrant", "use-reentrant"},
     {"activation_offloading", "offload", kOffloadsActivations, Use::kJoins},
     {"activation_offloading", kToDisk, kOnDisk, Use::kUnmodelled},
     {"torch_compile", "compile", kAxolotlCompiles},

@@ -44,6 +44,7 @@ constexpr TrainerKey kHfKeys[] = {
     {"weight_decay", "weight-decay"},
     {"max_grad_norm", "clip-grad-norm"},
     {"gradient_checkpointing", "checkpoint", kBlocksWords},
+    {"gradient_checkpointing_kwargs.use_reentrant", "use-reentrant"},
     {"activation_offloading", "offload", kOffloadsActivations, Use::kJoins},
     {"torch_compile", "compile"},
     {"torch_compile_mode", "cuda-graphs", kGraphs, Use::kSets, Others::kSilent},

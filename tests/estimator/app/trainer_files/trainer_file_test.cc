@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <map>
 
-#include "estimator/settings/setting_row.h"
 #include "estimator/request/trainer.h"
+#include "estimator/settings/setting_row.h"
 #include "graph/family/family.h"
 #include "tests/estimator/app/trainer_files/trainer_texts.h"
 #include "tests/support/scratch.h"
@@ -84,6 +84,7 @@ TEST_CASE("TrainingArguments, key by key") {
                                          {"clip-grad-norm", "0.5"},
                                          {"precision", "amp-bf16"},
                                          {"checkpoint", "blocks"},
+                                         {"use-reentrant", ""},
                                          {"optimizer", "adamw-fused"},
                                          {"workers", "4"},
                                          {"compile", ""},

@@ -67,6 +67,7 @@ inline constexpr const char* kHfArguments =
     R"({"output_dir": "out", "per_device_train_batch_size": 4,
   "gradient_accumulation_steps": 8, "learning_rate": 2e-05, "weight_decay": 0.01,
   "max_grad_norm": 0.5, "bf16": true, "fp16": false, "tf32": true, "gradient_checkpointing": true,
+  "gradient_checkpointing_kwargs": {"use_reentrant": true},
   "optim": "adamw_torch_fused", "dataloader_num_workers": 4, "torch_compile": true,
   "torch_compile_mode": null, "fsdp": ["shard_grad_op", "auto_wrap"],
   "fsdp_config": {"min_num_params": 0, "version": 1, "fsdp_offload_params": false},
