@@ -100,8 +100,8 @@ void widen_by_program(const MemoryQuestion& of, MemoryEstimate& memory) {
   if (!spread) return;
   const auto bytes = static_cast<double>(memory.device_bytes);
   Range& range = memory.device_range;
-  range.low = std::min(range.low, std::lround((1 - spread->less) * bytes));
-  range.high = std::max(range.high, std::lround((1 + spread->more) * bytes));
+  range.low = std::min(range.low, static_cast<int64_t>((1 - spread->less) * bytes));
+  range.high = std::max(range.high, static_cast<int64_t>((1 + spread->more) * bytes));
 }
 
 // Where memory is short the allocator frees what it keeps, and a step may run as long as its

@@ -149,7 +149,8 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "mode",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "train, train_no_update, inference or serve",
+     .help = "train, train_no_update (no optimizer step), inference, or serve (a language model "
+             "with a KV cache)",
      .default_text = "train",
      .value = mode(),
      .record = {.name = "mode", .word = written_mode},

@@ -122,6 +122,10 @@ double dispatch_of(const KernelAt& kernel, StepPhase phase, const StepHabits& ha
 
 }  // namespace
 
+double share_of_peak(const KernelTime& time, double seconds) {
+  return seconds > 0 ? time.fraction_of_peak * time.seconds / seconds : 0;
+}
+
 double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates) {
   const double clock = time.bound_by == BoundBy::kDram ? 1 : rates.maximum_clock;
   return std::max(habits.gpu_factor * at_sustained_clock(time, rates),

@@ -130,6 +130,9 @@ struct StepTime {
   std::vector<KernelTime> kernels;  // one per input kernel, of a single launch
 };
 
+// Of the peak of what binds it, the share that a launch of so many seconds reaches.
+double share_of_peak(const KernelTime& time, double seconds);
+
 // Seconds of one launch within a step: by the framework's habit and at the clock that the card
 // sustains, but no faster than its work at the card's highest rates.
 double in_step(const KernelTime& time, const StepHabits& habits, const DeviceRates& rates);

@@ -42,7 +42,7 @@ std::vector<KernelShare> rank(const BoundStep& bound, const std::vector<Launched
                       .count = count,
                       .total_ns = to_ns(seconds),
                       .share = step.gpu > 0 ? seconds / step.gpu : 0,
-                      .fraction_of_peak = t.fraction_of_peak,
+                      .fraction_of_peak = share_of_peak(t, each),
                       .bound_by = std::string(name(t.bound_by)),
                       .flop = t.flop,
                       .bytes = bytes,
@@ -294,7 +294,7 @@ std::vector<KernelPrice> plan_time(const TimeQuestion& of, TimeEstimate& t) {
     prices[id] = {.ns = to_ns(each),
                   .algorithm = std::string(time.algorithm),
                   .bound_by = std::string(name(time.bound_by)),
-                  .fraction_of_peak = time.fraction_of_peak};
+                  .fraction_of_peak = share_of_peak(time, each)};
     launched[id].time = &time;
     launched[id].count += counted.count;
     launched[id].seconds += each * static_cast<double>(counted.count);

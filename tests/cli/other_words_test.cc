@@ -30,7 +30,7 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
                                    std::pair("--sequence", "--dim sequence=N"),
                                    std::pair("--num-nodes", "--nodes N"),
                                    std::pair("--lr", "neither memory nor time"),
-                                   std::pair("--model", "stands first"),
+                                   std::pair("--model", "is the first argument"),
                                    std::pair("--device", "plimsoll gpus"),
                                    std::pair("--max-num-seqs", "--mode serve")}) {
     const Ran ran = run_plimsoll({"estimate", "builtin:resnet50", "--gpu", "t4", flag, "32"});

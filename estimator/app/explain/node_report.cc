@@ -117,7 +117,7 @@ KernelReport report_kernel(const Facts& facts, KernelId id, Phase phase, int64_t
   report.compute_ns = peak > 0 ? to_ns(t.flop / peak) : 0;
   report.dram_ns = rates.bandwidth > 0 ? to_ns(t.bytes / rates.bandwidth) : 0;
   report.bound_by = name(t.bound_by);
-  report.fraction_of_peak = t.fraction_of_peak;
+  report.fraction_of_peak = share_of_peak(t, facts.seconds(t));
   report.workspace_bytes = facts.workspaces.uses[id].bytes;
   report.workspace_basis = facts.workspaces.bases[id];
   report.time_basis = facts.context.basis(t.basis);

@@ -169,11 +169,11 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
               {"quantity", {}, Column::kName, 2},
               {"n"},
               {"skipped", {}, Column::kFigure, 4},
-              {"mean"},
+              {"error"},
               {"median", {}, Column::kFigure, 5},
               {"p90", {}, Column::kFigure, 5},
               {"bias", {}, Column::kFigure, 1},
-              {"inside"}});
+              {"in range"}});
   for (const ValidationSummary& s : summaries) {
     sums.add({{s.kind},
               {s.device},

@@ -47,7 +47,7 @@ TEST_CASE("what is no file: a built-in without its prefix; a path stays a path")
 
 TEST_CASE("what is a folder: whose it is") {
   const test::Scratch scratch;
-  CHECK(says(model_remedy(scratch.path("")), "and this one does not"));
+  CHECK(says(model_remedy(scratch.path("")), "this one has none"));
   scratch.write("a.onnx", "");
   CHECK(model_remedy(scratch.path("")).empty());  // who opens it lists them
   scratch.write("config.json", "{}");
