@@ -149,8 +149,7 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "mode",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "train, train_no_update (no optimizer step), inference, or serve (a language model "
-             "with a KV cache)",
+     .help = "train, train_no_update, inference or serve",
      .default_text = "train",
      .value = mode(),
      .record = {.name = "mode", .word = written_mode},

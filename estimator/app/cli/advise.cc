@@ -14,6 +14,7 @@
 #include "estimator/app/report/advice.h"
 #include "estimator/app/report/plan_advice.h"
 #include "estimator/app/search/advice.h"
+#include "estimator/app/search/changes.h"
 #include "estimator/app/search/plan_search.h"
 #include "estimator/settings/ineffective_settings.h"
 #include "estimator/settings/values.h"

@@ -4,7 +4,6 @@
 
 #include "estimator/app/search/advice.h"
 #include "estimator/app/search/changes.h"
-#include "estimator/app/search/plan_search.h"
 #include "estimator/estimator.h"
 
 namespace plimsoll {

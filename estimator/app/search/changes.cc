@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "estimator/app/search/largest_batch.h"
-#include "estimator/app/search/plan_search.h"
 #include "estimator/estimator.h"
 #include "estimator/request/parallel_request.h"
 #include "estimator/settings/given_settings.h"
@@ -81,6 +80,11 @@ ChangeKind adapters(const Request& request, bool of_family) {
 }
 
 }  // namespace
+
+bool shares_training(const Request& request) {
+  return request.gpu_count > 1 && request.recipe.mode == Mode::kTrain && !request.recipe.serve &&
+         request.exchange != kDataParallel && request.exchange != kSplitLayers;
+}
 
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
                                           const Estimate& today) {

@@ -139,11 +139,6 @@ void add_run(PricedPlan& plan, const PlanSearchOptions& options, int64_t gpus) {
 
 }  // namespace
 
-bool shares_training(const Request& request) {
-  return request.gpu_count > 1 && request.recipe.mode == Mode::kTrain && !request.recipe.serve &&
-         request.exchange != kDataParallel && request.exchange != kSplitLayers;
-}
-
 Result<PlanAdvice> advise_plans(const Request& request, const Hwdb& hwdb,
                                 const PlanSearchOptions& options) {
   const auto platform = TRY(find_platform(hwdb, request, request.devices.front()));

@@ -26,9 +26,6 @@ struct PlanSearchOptions {
   size_t threads = 1;
 };
 
-// Whether a request has GPUs whose plan can be looked for: several, each with a process, training.
-bool shares_training(const Request& request);
-
 // What the request says of axes, sharding, schedule and checkpointing holds for all plans; its
 // micro-batch too, where the global batch is given. Errors: as estimate(), E120 where no plan
 // shares the samples. Cost: three estimates of a block for each way to split and fill it, then some

@@ -9,6 +9,7 @@
 #include "estimator/app/html/advise_page.h"
 #include "estimator/app/report/human.h"
 #include "estimator/app/report/plan_advice.h"
+#include "estimator/app/search/changes.h"
 #include "estimator/app/search/cluster_plan.h"
 #include "tests/support/requests.h"
 
