@@ -82,7 +82,7 @@ TEST_CASE("browser: pages of the other verbs draw theirs") {
   } const pages[] = {
       {{"estimate", "builtin:gpt2", "--gpu", "l4", "--gpus", "4", "--pp", "2", "--micro-batches",
         "8", "--batch", "16", "--dim", "sequence=128"},
-       7,
+       10,
        "stage 2"},
       {{"max-batch", "builtin:alexnet", "--gpu", "tesla-t4", "--multiple", "64"}, 3, "may fit"},
       {{"compare", "builtin:alexnet", "--gpu", "tesla-t4", "--gpu", "l4", "--mem", "2GiB"},
