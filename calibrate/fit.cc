@@ -138,24 +138,24 @@ Trial solve(const Formula& formula, const Trial& start, const Box& box,
                   kSimplexSteps);
 }
 
-// The best terms; one without which the search tells no difference is none of the fit's
-// coefficients, for no measurement determines it: it is idle, or stays the base's, and `box` holds
-// it there.
-Trial solve_needed(const Formula& formula, const Start& start, Box& box) {
-  const std::vector<bool> none(formula.size(), false);
-  Trial trial = solve(formula, start.trial, box, none);
-  const double most = loss(formula, trial, none) + kConverged;
+// The best terms for kernels that are not skipped; one without which the search tells no
+// difference is none of the fit's coefficients, for no measurement determines it: it is idle, or
+// stays the base's, and `box` holds it there.
+Trial solve_needed(const Formula& formula, const Start& start, Box& box,
+                   const std::vector<bool>& skip) {
+  Trial trial = solve(formula, start.trial, box, skip);
+  const double most = loss(formula, trial, skip) + kConverged;
   bool all_needed = true;
   for (size_t i = 0; i < start.without.size(); ++i) {
     if (box.low[i] == box.high[i] || start.without[i] < box.low[i]) continue;
     Trial without = trial;
     without[i] = start.without[i];
-    if (loss(formula, without, none) > most) continue;
+    if (loss(formula, without, skip) > most) continue;
     trial = without;
     box.low[i] = box.high[i] = trial[i];
     all_needed = false;
   }
-  return all_needed ? trial : solve(formula, trial, box, none);
+  return all_needed ? trial : solve(formula, trial, box, skip);
 }
 
 // What a block's adding of its tile takes is fitted last, and alone. Fitted with the rest it draws
@@ -189,16 +189,16 @@ std::vector<int> folds_of(const Formula& formula) {
   return folds;
 }
 
-// Each kernel by terms learnt without its fold.
-std::vector<LeftOut> leave_out(const FitPlan& plan, const Formula& formula, const Trial& whole,
-                               const Box& box) {
+// Each kernel by terms learnt without its fold, from the start.
+std::vector<LeftOut> leave_out(const FitPlan& plan, const Formula& formula, const Start& start) {
   const std::vector<int> fold_of = folds_of(formula);
   const std::vector<bool> none(formula.size(), false);
   std::vector<LeftOut> left_out;
   for (int fold = 0; fold <= std::ranges::max(fold_of); ++fold) {
     std::vector<bool> skip;
     for (const int of : fold_of) skip.push_back(of == fold);
-    const Trial others = with_weights(plan, formula, solve(formula, whole, box, skip), skip);
+    Box box = start.box;
+    const Trial others = with_weights(plan, formula, solve_needed(formula, start, box, skip), skip);
     const auto values = formula.values(others, none);
     for (size_t i = 0; i < formula.size(); ++i) {
       if (skip[i]) left_out.push_back({i, values[i].seconds});
@@ -297,14 +297,13 @@ Result<FitReport> fit_kernels(const FitPlan& plan, const std::vector<MeasuredKer
   const Formula formula(plan, cards, kernels);
   const std::vector<bool> none(formula.size(), false);
   Box box = start.box;
-  const Trial whole = solve_needed(formula, start, box);
-  const Trial trial = with_weights(plan, formula, whole, none);
+  const Trial trial = with_weights(plan, formula, solve_needed(formula, start, box, none), none);
 
   FitReport report;
   Fit& fit = report.fit;
   fit = blank_fit(plan, trial);
   fit.measured = static_cast<int64_t>(formula.size());
-  score(report, formula, leave_out(plan, formula, whole, box));
+  score(report, formula, leave_out(plan, formula, start));
   count_algorithms(report, formula, trial);
   return report;
 }

@@ -149,7 +149,7 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "mode",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "train, train_no_update, inference or serve",
+     .help = "train, train_no_update, inference, serve (LLM)",
      .default_text = "train",
      .value = mode(),
      .record = {.name = "mode", .word = written_mode},

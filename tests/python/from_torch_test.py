@@ -168,7 +168,7 @@ class Graphs(Ways, unittest.TestCase):
         self.assertEqual(model.settings, {"checkpoint": "blocks"})
         kept = answer(model, batch=64, checkpoint="none")["saved_bytes"]
         self.assertLess(answer(model, batch=64)["saved_bytes"], kept)
-        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "no list of its modules"):
+        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "not a list of its modules"):
             model = self.model(Checkpointed(part=True), (torch.randn(2, 4),))
         self.assertEqual(answer(model, batch=64)["saved_bytes"], kept)
 
@@ -300,7 +300,7 @@ class Records(Ways, unittest.TestCase):
             with self.assertRaisesRegex(plimsoll.InputError, "recording needs the package for Linux") as caught:
                 self.model(self.net(), (torch.randn(2, 64),))
             self.assertEqual(caught.exception.code, "E292")
-            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: it takes the package"):
+            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: recording needs the package"):
                 model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))
             self.assertGreater(model.estimate(gpu="t4", batch=4, optimizer="adamw").device_bytes, 0)
 
@@ -335,7 +335,7 @@ class Records(Ways, unittest.TestCase):
             model.estimate(gpu="t4", batch=8)
 
     def test_what_no_step_of_ours_does(self):
-        with self.assertRaisesRegex(plimsoll.UsageError, "gpus= is no step") as caught:
+        with self.assertRaisesRegex(plimsoll.UsageError, "gpus= cannot be recorded") as caught:
             self.model(self.net(), (torch.randn(2, 64),)).estimate(gpu="t4", gpus=4)
         self.assertEqual(caught.exception.code, "E293")
         model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))

@@ -76,6 +76,25 @@ struct GoldenCase {
   WidenedOutputs widened_outputs = WidenedOutputs::kNone;
 };
 
+// As goldens of losses spell them.
+inline const std::map<std::string, LossForm> kLossForms = {
+    {"operators", LossForm::kOperators},
+    {"fused", LossForm::kFused},
+    {"chunked", LossForm::kChunked},
+    {"chunked-linear", LossForm::kChunkedLinear},
+    {"fused-linear", LossForm::kFusedLinear}};
+
+// A step of Adam of the golden's language model, in the case's precision.
+inline GoldenCase language_case(const nlohmann::json& golden, const nlohmann::json& one) {
+  GoldenCase wanted;
+  wanted.batch = golden["batch"];
+  wanted.mode = "adam";
+  wanted.dims["sequence"] = golden["sequence"];
+  wanted.precision = find_precision(one["precision"].get<std::string>());
+  wanted.attention = AskedAttention::kSdpa;
+  return wanted;
+}
+
 struct MemoryFigures {
   int64_t parameters = 0, buffers = 0, gradients = 0, optimizer_state = 0;
   int64_t saved = 0, peak = 0;

@@ -4,6 +4,17 @@
 
 namespace plimsoll {
 
+Request at_size(Request request, const std::string& vary, int64_t size) {
+  if (vary == "batch") {
+    request.batch = size;
+  } else if (vary == "image") {
+    request.image = size;
+  } else {
+    request.dims[vary] = size;
+  }
+  return request;
+}
+
 BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, double confidence,
                          std::string vary)
     : request_(request), vary_(std::move(vary)), evaluator_(evaluator), confidence_(confidence) {}

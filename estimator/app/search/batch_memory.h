@@ -14,10 +14,12 @@
 
 namespace plimsoll {
 
+// `vary`: "batch", "image", or a dimension of the model.
+Request at_size(Request request, const std::string& vary, int64_t size);
+
 class BatchMemory {
  public:
-  // `evaluator` outlives this. The points' ranges hold at `confidence`. `vary`: "batch", "image",
-  // or a dimension of the model.
+  // `evaluator` outlives this. The points' ranges hold at `confidence`. `vary`: of at_size().
   BatchMemory(const Request& request, const Evaluator& evaluator,
               double confidence = kUsualConfidence, std::string vary = "batch");
 

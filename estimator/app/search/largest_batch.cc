@@ -107,17 +107,6 @@ Result<std::list<OtherStage>> other_stages(Request request, const Hwdb& hwdb,
   return others;
 }
 
-Request at_size(Request request, const std::string& vary, int64_t size) {
-  if (vary == "batch") {
-    request.batch = size;
-  } else if (vary == "image") {
-    request.image = size;
-  } else {
-    request.dims[vary] = size;
-  }
-  return request;
-}
-
 using SizeMemory = std::function<Result<BatchPoint>(int64_t)>;
 
 // Sizes that the model refuses take more than any card has, so that the search ends before them.

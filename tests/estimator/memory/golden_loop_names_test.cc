@@ -9,23 +9,15 @@
 namespace plimsoll {
 namespace {
 
-const std::map<std::string, LossForm> kForms = {{"operators", LossForm::kOperators},
-                                                {"fused", LossForm::kFused},
-                                                {"chunked", LossForm::kChunked}};
 const std::map<std::string, WidenedOutputs> kWrappers = {
     {"off", WidenedOutputs::kNone},
     {"fabric", WidenedOutputs::kFabric},
     {"accelerate", WidenedOutputs::kAccelerate}};
 
 test::GoldenCase loop_case_of(const nlohmann::json& golden, const nlohmann::json& one) {
-  test::GoldenCase wanted;
-  wanted.batch = golden["batch"];
-  wanted.mode = "adam";
-  wanted.dims["sequence"] = golden["sequence"];
-  wanted.precision = find_precision(one["precision"].get<std::string>());
-  wanted.attention = AskedAttention::kSdpa;
+  test::GoldenCase wanted = test::language_case(golden, one);
   wanted.accumulate = one["accumulate"];
-  wanted.loss_form = kForms.at(one["form"]);
+  wanted.loss_form = test::kLossForms.at(one["form"]);
   wanted.widened_outputs = kWrappers.at(one["widened"]);
   wanted.keeps_outputs = one["keeps"];
   wanted.keeps_last_outputs = one["last"];

@@ -9,24 +9,13 @@
 namespace plimsoll {
 namespace {
 
-const std::map<std::string, LossForm> kLossForms = {{"operators", LossForm::kOperators},
-                                                    {"fused", LossForm::kFused},
-                                                    {"chunked", LossForm::kChunked},
-                                                    {"chunked-linear", LossForm::kChunkedLinear},
-                                                    {"fused-linear", LossForm::kFusedLinear}};
-
 test::GoldenCase loss_case_of(const nlohmann::json& golden, const nlohmann::json& one) {
-  test::GoldenCase wanted;
-  wanted.batch = golden["batch"];
-  wanted.mode = "adam";
-  wanted.dims["sequence"] = golden["sequence"];
-  wanted.precision = find_precision(one["precision"].get<std::string>());
-  wanted.attention = AskedAttention::kSdpa;
+  test::GoldenCase wanted = test::language_case(golden, one);
   std::string form = one["form"];
   constexpr std::string_view kShifted = " shifted";
   wanted.shifts_scores = form.ends_with(kShifted);
   if (wanted.shifts_scores) form.resize(form.size() - kShifted.size());
-  wanted.loss_form = kLossForms.at(form);
+  wanted.loss_form = test::kLossForms.at(form);
   // Its parts of scores have no names there, as torchtune's.
   wanted.keeps_outputs = one.value("keeps", true) && wanted.loss_form != LossForm::kChunked;
   if (one["by_operator"].get<bool>()) wanted.checkpoint = "operators";

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "estimator/app/search/batch_memory.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
@@ -11,15 +12,8 @@ using namespace plimsoll;
 
 namespace {
 
-Verdict verdict_at(Request request, const std::string& vary, int64_t size) {
-  if (vary == "batch") {
-    request.batch = size;
-  } else if (vary == "image") {
-    request.image = size;
-  } else {
-    request.dims[vary] = size;
-  }
-  return test::answer(request).memory.verdict;
+Verdict verdict_at(const Request& request, const std::string& vary, int64_t size) {
+  return test::answer(at_size(request, vary, size)).memory.verdict;
 }
 
 // Those at the ends of its zones, against an estimate of each.
