@@ -34,6 +34,7 @@ MeasuredCase read_case(JsonObject& object) {
   c.optimisation = object.optional_string("optimisation").value_or("");
   c.finetune = object.optional_string("finetune").value_or("");
   c.several_nodes = object.optional_bool("several_nodes");
+  c.several_gpus = object.optional_bool("several_gpus");
   c.gpus = object.optional_integer("gpus", kSamples);
   c.key = object.optional_string("key").value_or("");
   c.words = object.optional_strings("words");
@@ -112,6 +113,7 @@ bool MeasuredCase::holds(const MeasuredRun& run) const {
          meets(mode, run.mode) && meets(dtype, run.dtype) &&
          meets(optimisation, run.optimisation) && meets(finetune, run.finetune) &&
          (!several_nodes || *several_nodes == (run.nodes.value_or(1) > 1)) &&
+         (!several_gpus || *several_gpus == (run.n_gpus.value_or(1) > 1)) &&
          (!gpus || *gpus == run.n_gpus.value_or(1)) && (key.empty() || has_word(run, *this));
 }
 

@@ -14,8 +14,8 @@
 // `quantizations` which form a source's word for one does; `checkpoints` what a word for what is
 // computed again does; `datasets` how many samples a data set has that the program holds in the
 // host's memory; `cases` what holds for some of the records only: those of a framework, model,
-// device, mode, dtype, optimisation or way of fine-tuning, on several machines or on one, or with
-// one of `words` under `key`, which the case says in other keys then.
+// device, mode, dtype, optimisation or way of fine-tuning, on several machines or GPUs or on one,
+// or with one of `words` under `key`, which the case says in other keys then.
 #pragma once
 
 #include <optional>
@@ -64,7 +64,7 @@ struct MeasuredCase {
   std::string framework, version;  // what the framework's version begins with
   std::string model;               // "timm/*convnext*"
   std::string device, mode, dtype, optimisation, finetune;
-  std::optional<bool> several_nodes;
+  std::optional<bool> several_nodes, several_gpus;
   std::optional<int64_t> gpus;  // in all
   std::string key;              // whose word is one of
   std::vector<std::string> words;

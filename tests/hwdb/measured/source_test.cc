@@ -196,7 +196,7 @@ TEST_CASE("measured source: a case may be of one way of fine-tuning, and set FSD
       R"("source": "a/b", "says": "words", "defaults": {}, "precisions": [
            {"dtype": "amp", "mixed_precision": "upcast", "precision": "mixed-bf16"},
            {"dtype": "amp", "precision": "autocast-bf16"}],
-         "cases": [{"finetune": "full", "gpus": 2, "says": "words",
+         "cases": [{"finetune": "full", "several_gpus": true, "says": "words",
                     "defaults": {"mixed_precision": "upcast"}}])");
   const auto precision = [&](const char* finetune, int64_t gpus) {
     MeasuredRun run;
@@ -207,6 +207,7 @@ TEST_CASE("measured source: a case may be of one way of fine-tuning, and set FSD
     return run.dtype;
   };
   CHECK(precision("full", 2) == "mixed-bf16");
+  CHECK(precision("full", 4) == "mixed-bf16");
   CHECK(precision("lora", 2) == "autocast-bf16");
   CHECK(precision("full", 1) == "autocast-bf16");
 }
