@@ -274,6 +274,13 @@ TEST_CASE("a rank of tensor parallelism that trains a family keeps and takes wha
   test::check_differences("families of split layers peak", compared.peak);
 }
 
+TEST_CASE("a rank that shares attention in its family's way keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("layers-tp");
+  CHECK(compared.stays.count() == 8);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("families of layers split apart peak", compared.peak);
+}
+
 // No golden: of what lies between sums a rank then has its part, and of weights what it had.
 TEST_CASE("a rank that has a part of sequences too keeps the same and takes no more") {
   const auto golden = test::read_golden("sharded/families-tp.json");
