@@ -23,14 +23,16 @@ std::span<const TensorId> attended(const Graph& graph, NodeId id) {
 }
 
 bool is_normed_whole(const Graph& graph, const Consumers& readers, NodeId layer) {
-  const auto reader_of = [&](NodeId id) {
-    const auto& all = readers[graph.nodes[id].outputs[0]];
-    return all.size() == 1 ? *all.begin() : kNoNode;
-  };
-  const NodeId norm = reader_of(layer);
-  if (norm == kNoNode || !has(graph.nodes[norm], OpRow::kNorm)) return false;
-  const NodeId shown = reader_of(norm);
-  return shown != kNoNode && has(graph.nodes[shown], OpRow::kView);
+  bool normed = false;
+  TensorId made = graph.nodes[layer].outputs[0];
+  while (readers[made].size() == 1) {
+    const Node& reader = graph.nodes[readers[made].front()];
+    if (has(reader, OpRow::kView)) return normed;
+    if (graph.tensors[reader.outputs[0]].shape != graph.tensors[made].shape) return false;
+    if (has(reader, OpRow::kNorm)) normed = true;
+    made = reader.outputs[0];
+  }
+  return false;
 }
 
 bool is_of_positions(const Graph& graph, TensorId id) {

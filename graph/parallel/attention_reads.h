@@ -11,7 +11,7 @@ namespace plimsoll::parallel {
 // of a gated delta rule; none of another node. Cost: constant.
 std::span<const TensorId> attended(const Graph& graph, NodeId id);
 
-// Does a norm over all heads follow the layer, which is shown as heads behind it? Cost: constant.
+// Does a norm of all that the layer makes follow it, before it is shown as heads? Cost: constant.
 bool is_normed_whole(const Graph& graph, const Consumers& readers, NodeId layer);
 
 // Of no sample: numbers that are known, and what tables have of them, such as a bias of distances.
