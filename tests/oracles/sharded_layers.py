@@ -29,11 +29,12 @@ from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, 
 from transformers.distributed.parallel_utils import _AllReduceBackward  # noqa: E402
 from transformers.initialization import no_init_weights  # noqa: E402
 
-# How each family calls its first layers, whose outputs ranks share, its last ones, its count of heads, its table of words.
+# How each family calls its first layers, whose outputs ranks share, its last ones, its count of heads, its tables of words.
 FIRST = ("q", "k", "v", "wi", "query_key_value", "dense_h_to_4h", "Wqkv", "up_proj", "gate_proj")
 LAST = ("o", "wo", "dense", "dense_4h_to_h", "out_proj", "down_proj")
 HEADS = ("num_heads", "n_heads")
-WORDS = {"olmo2": "model.embed_tokens", "t5": "shared", "bloom": "transformer.word_embeddings", "mpt": "transformer.wte"}
+TABLES = ("shared", "embed_tokens", "word_embeddings", "wte")
+NAMES = ("olmo2", "t5", "bloom", "mpt")
 
 
 class Scattered(torch.autograd.Function):
@@ -87,7 +88,7 @@ def put(model, path, module):
 
 
 class LayerTensorParallel(FamilyTensorParallel):
-    models = {name: family(name) for name in WORDS}
+    models = {name: family(name) for name in NAMES}
 
     @staticmethod
     def mesh(case):
@@ -112,10 +113,12 @@ class LayerTensorParallel(FamilyTensorParallel):
                 self.share(module, group, sums=False)
             if last == "relative_attention_bias":
                 self.scatter(module, group)
-        parallelize_module(model, mesh, {WORDS[name]: RowwiseParallel(input_layouts=Replicate()),
-                                         "lm_head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
-        if name == "t5":
-            model.lm_head.weight = model.shared.weight
+        tables = [path for path, module in model.named_modules() if isinstance(module, nn.Embedding) and path.rpartition(".")[2] in TABLES]
+        styles = {path: RowwiseParallel(input_layouts=Replicate()) for path in tables}
+        parallelize_module(model, mesh, styles | {"lm_head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
+        tied = [*tables[1:], *(["lm_head"] if name != "olmo2" else [])]
+        for path in tied:   # the styles made a parameter of each
+            model.get_submodule(path).weight = model.get_submodule(tables[0]).weight
         for one in (*model.parameters(), *model.buffers()):
             one.detach()
         return model
