@@ -12,10 +12,12 @@
 
 namespace plimsoll {
 
-// A tensor of which each rank along `axis` has its part of one dimension.
+// A tensor of which each rank along `axis` has its part of one dimension; of experts that ranks
+// share, each along Axis::kTensor has its part of their features too, where these are said.
 struct Placement {
   Axis axis = Axis::kData;
   size_t dimension = 0;
+  std::optional<size_t> features{};
   bool operator==(const Placement&) const = default;
 };
 
@@ -35,6 +37,8 @@ inline Dim part_of(const Dim& whole, Axis axis, const Mesh& given) {
 inline Shape part_of(Shape whole, const Placement& placed, const Mesh& mesh) {
   Dim& extent = whole[placed.dimension];
   extent = part_of(extent, placed.axis, mesh);
+  if (placed.features)
+    whole[*placed.features] = part_of(whole[*placed.features], Axis::kTensor, mesh);
   return whole;
 }
 inline Shape largest_part_of(Shape whole, const Placement& placed, const Mesh& mesh) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/ops/op_row.h"
+#include "graph/parallel/layer_matrix.h"
 
 namespace plimsoll::parallel {
 namespace {
@@ -44,23 +44,6 @@ ExpertLayer layer_of(const Graph& graph, const Unit& unit, NodeId first, NodeId 
 }
 
 }  // namespace
-
-StackedMatrix stacked_matrix(const Graph& graph, NodeId id) {
-  const Node& node = graph.nodes[id];
-  if (!has(node, OpRow::kDense) || node.inputs.size() < 2) return {};
-  TensorId weight = node.inputs[1];
-  bool outputs_first = has(node, OpRow::kOutputsFirst);
-  if (const NodeId maker = graph.tensors[weight].producer; maker != kNoNode) {
-    const auto* perm = graph.nodes[maker].attributes.get<std::vector<int64_t>>("perm");
-    if (!has(graph.nodes[maker], OpRow::kView) || !perm || *perm != std::vector<int64_t>{0, 2, 1})
-      return {};
-    weight = graph.nodes[maker].inputs[0];
-    outputs_first = !outputs_first;
-  }
-  const Tensor& t = graph.tensors[weight];
-  if (t.kind != TensorKind::kParameter || !t.shape || t.shape->size() != 3) return {};
-  return {weight, outputs_first ? size_t{2} : size_t{1}, outputs_first ? size_t{1} : size_t{2}};
-}
 
 std::vector<ExpertLayer> expert_layers(const Graph& graph, const Unit& unit) {
   std::vector<ExpertLayer> layers;

@@ -10,14 +10,6 @@
 
 namespace plimsoll::parallel {
 
-// What a product over such a parameter multiplies by: the parameter, kNoTensor where the node is no
-// such product, and its dimensions of inputs and outputs.
-struct StackedMatrix {
-  TensorId id = kNoTensor;
-  size_t inputs = 0, outputs = 0;
-};
-StackedMatrix stacked_matrix(const Graph& graph, NodeId node);
-
 struct ExpertLayer {
   NodeId first_product = 0, last_product = 0;
   NodeId last = 0;              // the node that makes what the layer returns

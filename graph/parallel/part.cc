@@ -75,6 +75,9 @@ std::optional<Part> part_after(const Graph& graph, const Node& node, TensorId in
     return has(node, OpRow::kInOrder) ? part_in_order(from, to, part, ranks)
                                       : transposed(node, part);
   }
+  if (const int64_t axis = node.attributes.integer("axis", 0);
+      has(node, OpRow::kPicksByIndex) && static_cast<int64_t>(part.dimension) < axis)
+    return part;
   const size_t following = from.size() - part.dimension - 1;
   if (has(node, OpRow::kNorm) && following == 0) return std::nullopt;
   if (has(node, OpRow::kDense) && following <= 1) return std::nullopt;

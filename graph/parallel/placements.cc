@@ -1,5 +1,6 @@
 #include "graph/parallel/placements.h"
 
+#include "graph/parallel/holders.h"
 #include "graph/parallel/kept_parts.h"
 #include "graph/parallel/split_weights.h"
 
@@ -29,7 +30,12 @@ Placements place_weights(const Graph& graph, const std::vector<WeightRole>& role
   }
   if (has(Axis::kExpert)) {
     placements.experts = split_experts(graph);
-    placements.computed.merge(std::map(placements.experts.weights));
+    for (Placement split; const auto& [id, shared] : placements.experts.weights) {
+      split = shared;
+      if (const auto features = placement_of(placements.computed, id))
+        split.features = features->dimension;
+      placements.computed.insert_or_assign(id, split);
+    }
   }
   if (plan.is_sharded()) placements.kept = kept_parts(graph, roles, placements.computed, plan);
   for (const auto& [id, part] : placements.computed) {

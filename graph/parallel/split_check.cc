@@ -72,9 +72,6 @@ Result<void> check_split(const Graph& graph, const Recipe& recipe, const TensorS
   const int64_t ranks = recipe.parallel.mesh.extent(Axis::kTensor);
   if (ranks == 1) return {};
   TRY(check_frozen(recipe, setting("tp", std::to_string(ranks))));
-  if (split.whole_experts < split.experts && recipe.parallel.mesh.extent(Axis::kExpert) > 1)
-    return error("E120", fmt::format("{} and {} both split experts", setting("tp"), setting("ep")),
-                 {}, "leave one of them out");
   if (divides(split)) return {};
   return refused(graph, ranks, split);
 }

@@ -10,8 +10,14 @@ using eager::Machine;
 using eager::Value;
 
 void TensorParallel::before_node(NodeId node, std::vector<Value>& inputs) {
+  if (split_.cut.contains(node)) inputs[0] = scattered(inputs[0]);
   if (!split_.begins.contains(node)) return;
   const TensorId id = graph_.nodes[node].inputs[0];
+  // Each layer whose part is gathered is a module by itself, which sums the gradient of its input.
+  if (split_.gathered.contains(node)) {
+    inputs[0] = copied(inputs[0], id);
+    return;
+  }
   if (read_ != id) {
     whole_ = copied(inputs[0], id);
     read_ = id;
@@ -48,30 +54,51 @@ void copy(Machine& m, const Value& from, const Value& to) {
   m.launch_rows(KernelClass::kPointwise, "copy", 0, {&from}, {&to});
 }
 
+Value all_parts(Machine& m, const Value& part) {
+  Shape sizes = part.sizes();
+  sizes.back() *= m.recipe().parallel.mesh.extent(Axis::kTensor);
+  const Value received = m.allocate(part.dtype(), sizes);
+  m.await(m.issue(
+      {.kind = CollectiveKind::kAllGather, .axis = Axis::kTensor, .bytes = received.bytes()}));
+  Value all = m.allocate(part.dtype(), sizes);
+  copy(m, received, all);
+  return all;
+}
+
+Value part_of_all(Machine& m, const Value& all) {
+  Shape sizes = all.sizes();
+  sizes.back() = part_of(sizes.back(), m.recipe().parallel.mesh.extent(Axis::kTensor));
+  Value part = m.allocate(all.dtype(), sizes);
+  copy(m, all, part);
+  return part;
+}
+
 }  // namespace
 
 // Parts of the last dimension come one behind the other, and are put beside each other in a copy;
 // of the gradient a rank copies its part (torch/distributed/_functional_collectives.py,
 // all_gather_tensor(); tensor/placement_types.py, _replicate_to_shard()).
 Value TensorParallel::gathered(const Value& part) {
-  Shape sizes = part.sizes();
-  sizes.back() *= m_.recipe().parallel.mesh.extent(Axis::kTensor);
-  const Value received = m_.allocate(part.dtype(), sizes);
-  m_.await(m_.issue(
-      {.kind = CollectiveKind::kAllGather, .axis = Axis::kTensor, .bytes = received.bytes()}));
-  Value all = m_.allocate(part.dtype(), sizes);
-  copy(m_, received, all);
+  Value all = all_parts(m_, part);
   const Value inputs[] = {part};
-  m_.record(all, inputs, {}, [](Machine& mm, const eager::Gradients& g, const eager::GradNode& n) {
-    Value mine = mm.allocate(g[0].dtype(), n.edges[0].input->sizes);
-    copy(mm, g[0], mine);
-    return eager::Gradients{mine};
+  m_.record(all, inputs, {}, [](Machine& mm, const eager::Gradients& g, const eager::GradNode&) {
+    return eager::Gradients{part_of_all(mm, g[0])};
   });
   return all;
 }
 
+Value TensorParallel::scattered(const Value& whole) {
+  Value part = part_of_all(m_, whole);
+  const Value inputs[] = {whole};
+  m_.record(part, inputs, {}, [](Machine& mm, const eager::Gradients& g, const eager::GradNode&) {
+    return eager::Gradients{all_parts(mm, g[0])};
+  });
+  return part;
+}
+
 void TensorParallel::after_node(NodeId node, std::vector<Value>& outputs) {
   if (split_.gathered.contains(node)) outputs[0] = gathered(outputs[0]);
+  if (split_.scattered.contains(node)) outputs[0] = scattered(outputs[0]);
   if (!split_.ends.contains(node)) return;
   Value& sum = outputs[0];
   const TensorId id = graph_.nodes[node].outputs[0];

@@ -20,6 +20,7 @@ class TensorParallel : public eager::Observer {
  private:
   eager::Value copied(const eager::Value& x, TensorId id);
   eager::Value gathered(const eager::Value& part);
+  eager::Value scattered(const eager::Value& whole);
 
   eager::Machine& m_;
   const Graph& graph_;

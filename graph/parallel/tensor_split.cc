@@ -9,17 +9,16 @@
 #include <vector>
 
 #include "graph/ops/op_row.h"
+#include "graph/parallel/attention_reads.h"
 #include "graph/parallel/expert_layer.h"
+#include "graph/parallel/layer_matrix.h"
+#include "graph/parallel/layer_path.h"
 #include "graph/parallel/part.h"
 #include "graph/parallel/sequence_parts.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll::parallel {
 namespace {
-
-// The matrices of an adapter, behind its layer's path, and that layer, as peft calls them.
-constexpr std::string_view kAdapterIn = ".lora_A.", kAdapterOut = ".lora_B.",
-                           kAdapted = ".base_layer";
 
 class Splitter {
  public:
@@ -28,13 +27,14 @@ class Splitter {
 
   TensorSplit run(bool sequence) {
     for (const Unit& unit : units_below(graph_, "")) {
+      first_ = unit.first;
       for (NodeId id = unit.first; id < unit.last; ++id) {
         if (begins_part(id)) try_from(id, unit);
       }
       for (const ExpertLayer& layer : expert_layers(graph_, unit)) try_experts(layer);
       all_.blocks += split_.begins.empty() ? 0 : 1;
       for (NodeId id = unit.first; id < unit.last; ++id) {
-        if (!attends_whole(id)) continue;
+        if (split_.whole_by_plan.contains(id) || !attends_whole(id)) continue;
         if (all_.whole_attention++ == 0) all_.first_whole = id;
       }
       put_aside();
@@ -52,21 +52,9 @@ class Splitter {
   const Shape& shape(TensorId id) const { return *graph_.tensors[id].shape; }
   bool has_shape(TensorId id) const { return id != kNoTensor && graph_.tensors[id].shape; }
 
-  // A dense layer's matrix, with its dimension of inputs: nothing where another layer reads it.
-  struct Matrix {
-    TensorId id;
-    size_t inputs;
-  };
-  std::optional<Matrix> matrix_of(NodeId id) const {
-    const Node& node = graph_.nodes[id];
-    if (!has(node, OpRow::kDense) || node.inputs.size() < 2) return std::nullopt;
-    const TensorId weight = node.inputs[1];
-    const Tensor& t = graph_.tensors[weight];
-    const bool whole = !t.shape || t.shape->size() != 2;
-    if (t.kind != TensorKind::kParameter || whole) return std::nullopt;
-    const bool outputs_first =
-        has(node, OpRow::kOutputsFirst) || node.attributes.integer("transB", 0) != 0;
-    return Matrix{weight, outputs_first ? size_t{1} : size_t{0}};
+  std::optional<LayerMatrix> matrix_of(NodeId id) const {
+    const LayerMatrix matrix = dense_matrix(graph_, id);
+    return matrix.id == kNoTensor ? std::nullopt : std::optional(matrix);
   }
 
   bool divides(const Dim& extent) const {
@@ -76,41 +64,25 @@ class Splitter {
 
   bool is_split(TensorId id) const { return id != kNoTensor && split_.values.contains(id); }
 
-  // Attention, or the products that it is made of, or a gated delta rule over what is no part:
-  // heads of queries alone, as where fewer heads of keys and values than ranks are shared, are none
+  // Heads of queries alone, as where fewer heads of keys and values than ranks are shared, are none
   // that programs run.
   bool attends_whole(NodeId id) const {
-    const Node& node = graph_.nodes[id];
-    if (node.inputs.empty() || !has_shape(node.inputs[0])) return false;
-    const bool product = has(node, OpRow::kDense) && node.inputs.size() > 1 &&
-                         has_shape(node.inputs[1]) && shape(node.inputs[1]).size() > 2 &&
-                         stacked_matrix(graph_, id).id == kNoTensor;
-    const bool over_time = has(node, OpRow::kOverTime) && shape(node.inputs[0]).size() > 3;
-    if (!has(node, OpRow::kAttends) && !product && !over_time) return false;
-    constexpr size_t kQueriesKeysValues = 3;
-    const auto operands =
-        std::span(node.inputs)
-            .first(std::min(node.inputs.size(), product ? size_t{2} : kQueriesKeysValues));
-    return std::ranges::any_of(operands,
+    return std::ranges::any_of(attended(graph_, id),
                                [&](TensorId in) { return has_shape(in) && !is_split(in); });
   }
 
   bool begins_part(NodeId id) const {
     const auto matrix = matrix_of(id);
     return matrix && !split_.begins.contains(id) && !is_split(graph_.nodes[id].inputs[0]) &&
-           !is_of_adapter(matrix->id) && !split_.weights.contains(matrix->id) &&
-           !all_.weights.contains(matrix->id) && divides(shape(matrix->id)[1 - matrix->inputs]);
-  }
-
-  bool is_of_adapter(TensorId weight) const {
-    const std::string& name = graph_.tensors[weight].name;
-    return name.find(kAdapterIn) != name.npos || name.find(kAdapterOut) != name.npos;
+           !is_of_adapter(graph_.tensors[matrix->id].name) &&
+           !split_.weights.contains(matrix->id) && !all_.weights.contains(matrix->id) &&
+           divides(shape(matrix->id)[matrix->outputs]);
   }
 
   // An adapter's last matrix makes the part that its layer makes; its first one makes all of few
   // columns on every rank.
   void begin_adapter(NodeId layer, const Unit& unit) {
-    const std::string name = std::string(path_of(layer)) + std::string(kAdapterOut);
+    const std::string name = last_of_adapter(layer_path(graph_.nodes[layer]));
     for (NodeId id = layer; id < unit.last; ++id) {
       const auto matrix = matrix_of(id);
       if (matrix && graph_.tensors[matrix->id].name.starts_with(name)) return begin(id);
@@ -124,6 +96,10 @@ class Splitter {
     all_.begins.merge(split_.begins);
     all_.ends.merge(split_.ends);
     all_.counting.merge(split_.counting);
+    all_.gathered.merge(split_.gathered);
+    all_.scattered.merge(split_.scattered);
+    all_.cut.merge(split_.cut);
+    all_.whole_by_plan.merge(split_.whole_by_plan);
     split_ = {};
     pieces_.clear();
   }
@@ -131,7 +107,41 @@ class Splitter {
   // All layers of the unit that read the same, and what follows them there; else those that stand
   // in one module with the first, beside a router that reads the same.
   void try_from(NodeId first, const Unit& unit) {
-    if (!try_layers(first, unit, "")) try_layers(first, unit, around(path_of(first)));
+    const bool split = try_layers(first, unit, "") ||
+                       try_layers(first, unit, module_around(layer_path(graph_.nodes[first])));
+    if (!split) try_gathered(first, unit);
+  }
+
+  // Where queries and keys are normalised over all heads, each rank has parts of an attention's
+  // matrices alone: what the first ones make is gathered at once, each rank attends with all heads
+  // and gives the last matrix its part (transformers 5.24, base_model_tp_plan of
+  // models/olmo2/configuration_olmo2.py: colwise_gather_output, rowwise_split_input).
+  void try_gathered(NodeId first, const Unit& unit) {
+    if (!is_normed_whole(graph_, readers_, first)) return;
+    const TensorId read = graph_.nodes[first].inputs[0];
+    const std::string_view module = module_around(layer_path(graph_.nodes[first]));
+    const TensorSplit before = split_;
+    NodeId last = kNoNode;
+    for (NodeId id = first; id < unit.last; ++id) {
+      if (!layer_path(graph_.nodes[id]).starts_with(module)) continue;
+      split_.whole_by_plan.insert(id);
+      if (!matrix_of(id)) continue;
+      last = id;
+      if (graph_.nodes[id].inputs[0] != read || !begins_part(id)) continue;
+      begin(id);
+      begin_adapter(id, unit);
+      split_.gathered.insert(id);
+      split_.values.erase(graph_.nodes[id].outputs[0]);
+    }
+    const LayerMatrix matrix = dense_matrix(graph_, last);
+    const bool whole = !split_.gathered.contains(last) && divides(shape(matrix.id)[matrix.inputs]);
+    if (!whole) {
+      split_ = before;
+      return;
+    }
+    split_.weights[matrix.id] = {Axis::kTensor, matrix.inputs};
+    split_.cut.insert(last);
+    split_.ends.insert(last);
   }
 
   bool try_layers(NodeId first, const Unit& unit, std::string_view module) {
@@ -139,7 +149,7 @@ class Splitter {
     const TensorId read = graph_.nodes[first].inputs[0];
     for (NodeId id = first; id < unit.last; ++id) {
       if (graph_.nodes[id].inputs.empty() || graph_.nodes[id].inputs[0] != read) continue;
-      if (!begins_part(id) || !path_of(id).starts_with(module)) continue;
+      if (!begins_part(id) || !layer_path(graph_.nodes[id]).starts_with(module)) continue;
       begin(id);
       begin_adapter(id, unit);
     }
@@ -150,20 +160,10 @@ class Splitter {
     return whole;
   }
 
-  // Of a layer, without what peft wraps it in; and the module that it stands in, with a dot.
-  std::string_view path_of(NodeId layer) const {
-    std::string_view path = graph_.nodes[layer].module;
-    if (path.ends_with(kAdapted)) path.remove_suffix(kAdapted.size());
-    return path;
-  }
-  static std::string_view around(std::string_view path) {
-    return path.substr(0, path.rfind('.') + 1);
-  }
-
   void begin(NodeId id) {
-    const Matrix matrix = *matrix_of(id);
+    const LayerMatrix matrix = *matrix_of(id);
     split_.begins.insert(id);
-    split_.weights[matrix.id] = {Axis::kTensor, 1 - matrix.inputs};
+    split_.weights[matrix.id] = {Axis::kTensor, matrix.outputs};
     const std::vector<TensorId>& inputs = graph_.nodes[id].inputs;
     if (inputs.size() > 2 && inputs[2] != kNoTensor)
       split_.weights[inputs[2]] = {Axis::kTensor, shape(inputs[2]).size() - 1};
@@ -246,8 +246,12 @@ class Splitter {
       return true;
     }
     const NodeId maker = graph_.tensors[id].producer;
-    if (maker == kNoNode || readers_[id].size() != 1) return false;
+    if (maker == kNoNode) return false;
     const Node& node = graph_.nodes[maker];
+    const bool of_positions = maker < first_ && is_of_positions(graph_, id);
+    if (readers_[id].size() != 1 && !of_positions) return false;
+    if (of_positions && is_rows_of_table(graph_, node)) return scatter(maker, dimension);
+    if (of_positions && !has(node, OpRow::kView)) return part_constants(node, id, dimension);
     if (matrix_of(maker)) {
       if (dimension + 1 != shape(id).size() || !begins_part(maker)) return false;
       begin(maker);
@@ -255,6 +259,27 @@ class Splitter {
     }
     if (node.inputs.empty() || !has_shape(node.inputs[0]) || !part_inputs(maker, id, dimension))
       return false;
+    return put(node, {.dimension = dimension});
+  }
+
+  // Each rank has all of a table of distances, and takes the columns of its heads (Megatron-LM,
+  // megatron/core/models/T5/t5_model.py, scatter_to_tensor_model_parallel_region()).
+  bool scatter(NodeId maker, size_t dimension) {
+    const Shape& made = shape(graph_.nodes[maker].outputs[0]);
+    if (dimension + 1 != made.size() || !divides(made[dimension])) return false;
+    split_.scattered.insert(maker);
+    return true;
+  }
+
+  // Each rank computes such numbers of its heads (bigscience-workshop/Megatron-DeepSpeed,
+  // megatron/model/transformer.py, _build_alibi_tensor()).
+  bool part_constants(const Node& node, TensorId id, size_t dimension) {
+    const size_t from_end = shape(id).size() - dimension;
+    for (const TensorId in : node.inputs) {
+      if (!has_shape(in) || graph_.tensors[in].has_dims || shape(in).size() < from_end) continue;
+      const size_t at = shape(in).size() - from_end;
+      if (shape(in)[at] == shape(id)[dimension] && !part_operand(in, at)) return false;
+    }
     return put(node, {.dimension = dimension});
   }
 
@@ -311,7 +336,7 @@ class Splitter {
     split_.ends.insert(layer.last);
   }
 
-  void part_stack(const Node& node, const StackedMatrix& matrix, size_t dimension) {
+  void part_stack(const Node& node, const LayerMatrix& matrix, size_t dimension) {
     split_.weights[matrix.id] = {Axis::kTensor, dimension};
     // What shows it transposed has its matrices' other dimension.
     if (node.inputs[1] != matrix.id) split_.values[node.inputs[1]] = 3 - dimension;
@@ -324,7 +349,8 @@ class Splitter {
       if (!has(node, OpRow::kPicksByIndex) || node.inputs.empty()) continue;
       const Tensor& table = graph_.tensors[node.inputs[0]];
       const bool words = table.kind == TensorKind::kParameter && table.shape &&
-                         table.shape->size() == 2 && is_input(node.inputs[1]);
+                         table.shape->size() == 2 &&
+                         (is_input(node.inputs[1]) || split_.weights.contains(node.inputs[0]));
       if (!words) continue;
       split_.weights[node.inputs[0]] = {Axis::kTensor, 0};
       split_.ends.insert(id);
@@ -336,7 +362,7 @@ class Splitter {
       if (is_split(graph_.nodes[id].inputs[0])) continue;
       if (!matrix) begin_by_table(id);
       if (!matrix) continue;
-      if (shape(matrix->id)[1 - matrix->inputs].constant().value_or(ranks_) < ranks_) continue;
+      if (shape(matrix->id)[matrix->outputs].constant().value_or(ranks_) < ranks_) continue;
       begin(id);
     }
   }
@@ -366,7 +392,8 @@ class Splitter {
   int64_t ranks_;
   const std::vector<TensorId>& received_;
   Consumers readers_;
-  TensorSplit split_;               // of the unit that is tried, in the end of the network
+  NodeId first_ = 0;                // of the unit that is tried
+  TensorSplit split_;               // of it, in the end of the network
   TensorSplit all_;                 // of the units before it
   std::map<TensorId, Dim> pieces_;  // of values of the unit whose part is of several (part.h)
 };

@@ -23,6 +23,9 @@ struct TensorSplit {
   std::map<TensorId, NodeId> copied;  // what they read, with the last of them
   std::set<NodeId> ends;              // what they make is a sum over ranks
   std::set<NodeId> gathered;          // parts that they make are gathered at once
+  std::set<NodeId> scattered;         // of what they make alike each rank takes its part
+  std::set<NodeId> cut;               // of what they read alike
+  std::set<NodeId> whole_by_plan;     // of attention of which ranks share the matrices alone
   std::set<NodeId> counting;          // operators that count heads or channels of their own
   size_t blocks = 0;                  // that are parted
   size_t whole_attention = 0;         // operators in blocks whose heads are not parted

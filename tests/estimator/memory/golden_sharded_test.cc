@@ -32,8 +32,9 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("offload", one["offload"]);
     return;
   }
-  if (library == "experts") {
+  if (library.starts_with("experts")) {
     add("ep", ranks);
+    if (one.contains("tensor")) add("tp", std::to_string(one["tensor"].get<int>()));
     add("fsdp", std::to_string(one["shards"].get<int>()));
     return;
   }
@@ -274,6 +275,13 @@ TEST_CASE("a rank of tensor parallelism that trains a family keeps and takes wha
   test::check_differences("families of split layers peak", compared.peak);
 }
 
+TEST_CASE("a rank that shares attention in its family's way keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("layers-tp");
+  CHECK(compared.stays.count() == 8);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("families of layers split apart peak", compared.peak);
+}
+
 // No golden: of what lies between sums a rank then has its part, and of weights what it had.
 TEST_CASE("a rank that has a part of sequences too keeps the same and takes no more") {
   const auto golden = test::read_golden("sharded/families-tp.json");
@@ -311,6 +319,13 @@ TEST_CASE(
   CHECK(compared.stays.count() == 12);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("experts peak", compared.peak);
+}
+
+TEST_CASE("a rank that has parts of some experts keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("experts-tp");
+  CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("parts of experts peak", compared.peak);
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "graph/parallel/layer_matrix.h"
 #include "graph/parallel/tensor_split.h"
 
 namespace plimsoll {
