@@ -85,9 +85,8 @@ std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {
       {"feature_maps", "feature maps", "results of the forward pass kept for the backward pass",
        at_peak(Role::kFeatureMap), most(Role::kFeatureMap)},
       {"workspace", "library workspace",
-       "scratch memory of library kernels; at the peak it counts only as a live tensor, the peak "
-       "of "
-       "the process above adds it",
+       "scratch memory of library kernels; the table of peak memory adds it even if no such kernel "
+       "runs at that moment",
        at_peak(Role::kWorkspace), most(Role::kWorkspace)},
       {"dynamic", "batch, states, other",
        "batches, optimizer state, temporaries of the other passes",

@@ -131,8 +131,9 @@ std::span<const SettingRow> loss_settings() {
       {.name = "widen-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "which library casts the model's outputs to fp32: fabric (Lightning), before the "
-               "loss; accelerate, after the model's own loss and only under autocast; or off",
+       .help =
+           "which library casts the model's outputs to fp32: fabric (Lightning), before the "
+           "loss; accelerate, after the loss that the model computes, only under autocast; or off",
        .default_text = "off",
        .value = word_value<kWidened, 0, &Request::recipe, &Recipe::widened_outputs>("LIBRARY"),
        .record = {.name = "widen_outputs"},

@@ -183,8 +183,8 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "what to recompute: none, blocks, blocks/2 (every second block), operators, mirror "
-             "(MXNet) or module names",
+     .help = "recompute: none, blocks, blocks/2 (every second), operators, mirror (MXNet) or names "
+             "of modules",
      .default_text = "none",
      .value = checkpoint(),
      .record = {.name = "checkpoint", .word = written_checkpoint},
