@@ -26,11 +26,11 @@ Metric cpu_utilisation(const TimeEstimate& t, bool on_host) {
   return {"cpu_utilisation",
           "CPU utilisation",
           "of 1",
-          "busy time of the host's threads over (cores x step): launches, the framework's other "
-          "work and loading",
+          "busy time of the host's threads (launches, the framework's other work, data loading) "
+          "divided by (cores x step time)",
           over(busy, cores * static_cast<double>(t.step_ns)),
           on_host ? std::string(kOnHost)
-                  : fmt::format("the number of cores of the host is unknown; name a host with {}",
+                  : fmt::format("the number of cores of the host is unknown; {} sets the host",
                                 setting("host"))};
 }
 
@@ -45,25 +45,22 @@ std::vector<Metric> rates_of(const Estimate& e) {
       {"throughput", "throughput", t.sample_unit + "/s",
        "samples of all GPUs divided by the time of one step, after warm-up",
        t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
-      {"gpu_utilisation", "GPU compute utilisation", "of 1",
-       "share of the step in which at least one kernel runs",
+      {"gpu_utilisation", "GPU busy", "of 1", "share of the step in which at least one kernel runs",
        t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, no_step},
       {"fp32_utilisation", "FP32 utilisation", "of 1",
-       "executed floating-point operations over (peak FP32 rate x time in which kernels run); "
-       "for Winograd and FFT convolutions these are the operations that they execute",
+       "executed floating-point operations divided by (peak FP32 rate x time in which kernels run)",
        t.gpu_ns > 0 ? std::optional(t.fp32_utilisation) : std::nullopt, no_step},
       cpu_utilisation(t, e.on_host),
-      {"pcie_to_device_bytes", "PCIe to the GPU, a step", "B",
-       "bytes per step through the slot of one GPU: its batch, and gradients exchanged over PCIe",
-       in, no_step},
-      {"pcie_from_device_bytes", "PCIe from the GPU, a step", "B",
-       "bytes per step through the slot of one GPU: the loss, and gradients exchanged over PCIe",
-       out, no_reading},
-      {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s",
-       "those bytes divided by the time of the step", in ? over(*in, seconds) : std::nullopt,
+      {"pcie_to_device_bytes", "PCIe to the GPU, per step", "B",
+       "bytes through the slot of one GPU: its batch, and gradients exchanged over PCIe", in,
        no_step},
+      {"pcie_from_device_bytes", "PCIe from the GPU, per step", "B",
+       "bytes through the slot of one GPU: the loss, and gradients exchanged over PCIe", out,
+       no_reading},
+      {"pcie_to_device_rate", "PCIe rate to the GPU", "B/s", "these bytes divided by the step time",
+       in ? over(*in, seconds) : std::nullopt, no_step},
       {"pcie_from_device_rate", "PCIe rate from the GPU", "B/s",
-       "those bytes divided by the time of the step", out ? over(*out, seconds) : std::nullopt,
+       "these bytes divided by the step time", out ? over(*out, seconds) : std::nullopt,
        no_reading}};
 }
 
@@ -80,16 +77,19 @@ std::vector<MemoryCategory> categories_of(const MemoryEstimate& m) {
       {"weights", "weights", "parameters and buffers, such as running statistics",
        at_peak(Role::kParameter) + at_peak(Role::kBuffer),
        most(Role::kParameter) + most(Role::kBuffer)},
-      {"gradients", "weight gradients", "gradients of parameters", at_peak(Role::kGradient),
+      {"gradients", "gradients", "gradients of parameters", at_peak(Role::kGradient),
        most(Role::kGradient)},
       {"gradient_maps", "gradient maps",
-       "gradients of feature maps, passed between backward kernels", in_backward ? temporary : 0,
-       phase(Phase::kBackward)},
+       "gradients of feature maps; they are temporaries of the backward pass",
+       in_backward ? temporary : 0, phase(Phase::kBackward)},
       {"feature_maps", "feature maps", "results of the forward pass kept for the backward pass",
        at_peak(Role::kFeatureMap), most(Role::kFeatureMap)},
-      {"workspace", "workspace", "workspace of the library's kernels", at_peak(Role::kWorkspace),
-       most(Role::kWorkspace)},
-      {"dynamic", "batch, states, other", "batches, optimizer state, temporaries of other passes",
+      {"workspace", "library workspace",
+       "scratch memory of library kernels; the table of peak memory adds it even if no such kernel "
+       "runs at that moment",
+       at_peak(Role::kWorkspace), most(Role::kWorkspace)},
+      {"dynamic", "batch, states, other",
+       "batches, optimizer state, temporaries of the other passes",
        lasting(at_peak) + (in_backward ? 0 : temporary), lasting(most) + elsewhere}};
   int64_t sum = 0;
   for (const MemoryCategory& c : all) sum += c.maximum_bytes;

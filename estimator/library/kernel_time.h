@@ -36,7 +36,7 @@ struct KernelTime {
   double workspace = 0;        // bytes the algorithm needs
   double converted = 0;        // of `seconds`: copies between layouts, kernels of their own
   BoundBy bound_by = BoundBy::kCompute;
-  double fraction_of_peak = 0;   // of the resource it is bound by; latency: of compute
+  double fraction_of_peak = 0;   // of what its work is bound by, also where bound_by is latency
   int basis = 0;                 // for TimeContext::basis()
   int64_t launches = 1;          // by the host, one by one; 0: their time is in `seconds`
   bool on_tensor_cores = false;  // a product of matrices, or attention

@@ -54,6 +54,15 @@ Result<void> check_compiler(const Platform& platform) {
   return {};
 }
 
+Result<void> check_mirror(const Request& request, const FrameworkProfile& framework) {
+  if (request.recipe.checkpoint != "mirror" || framework.framework == "mxnet") return {};
+  return error(
+      "E116",
+      fmt::format("{}: this is MXNet's MXNET_BACKWARD_DO_MIRROR, {} has no such mode",
+                  setting("checkpoint", "mirror"), framework.id),
+      {}, fmt::format("{}, or {}", setting("checkpoint", "blocks"), setting("framework", "mxnet")));
+}
+
 Result<void> check_graphs(const FrameworkProfile& framework, const std::string& asked) {
   if (reaches(framework, framework.replays_since)) return {};
   return error("E116", fmt::format("{}: {} does not replay passes", setting("cuda-graphs"), asked),
@@ -67,7 +76,7 @@ Result<void> check_one_process(const Platform& platform) {
     return error(
         "E116",
         setting("exchange", kDataParallel) + ": nn.DataParallel uses the GPUs of one machine", {},
-        fmt::format("leave {} out", setting("nodes")));
+        fmt::format("omit {}", setting("nodes")));
   }
   return {};
 }
@@ -166,6 +175,7 @@ Result<void> check_flags(const Request& request, const Platform& platform) {
   if (request.recipe.compiled) {
     if (auto compiler = check_compiler(platform); !compiler) return compiler;
   }
+  if (auto mirror = check_mirror(request, framework); !mirror) return mirror;
   if (request.cuda_graphs) {
     if (auto graphs = check_graphs(framework, request.framework); !graphs) return graphs;
   }

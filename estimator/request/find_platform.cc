@@ -134,7 +134,9 @@ Result<AllocatorRules> allocator_of(const Platform& platform, const std::string&
   constexpr int64_t kHostGranule = 64;  // c10/core/alignment.h, gAlignment
   const FrameworkProfile& framework = platform.framework;
   if (!framework.allocator_settings && !settings.empty())
-    return error("E161", fmt::format("{} takes no settings of its allocator", framework.id));
+    return error("E161",
+                 fmt::format("{}: allocator settings are modelled for PyTorch only, not for {}",
+                             setting("allocator"), framework.id));
   switch (framework.allocator) {
     case FrameworkProfile::Allocator::kPytorchCaching:
       return caching_rules(settings);

@@ -126,7 +126,7 @@ constexpr SettingRow kFrameworkRows[] = {
      .acts = {recurs, "the model has no recurrent layer"}},
     {.name = "allocator",
      .group = kFrameworkGroup,
-     .help = "PYTORCH_CUDA_ALLOC_CONF, e.g. expandable_segments:True",
+     .help = "PyTorch's PYTORCH_CUDA_ALLOC_CONF, e.g. expandable_segments:True",
      .value = text_value<&Request::allocator>("SETTINGS"),
      .record = {.name = "allocator"}},
     {.name = "prefetch",

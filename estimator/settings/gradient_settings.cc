@@ -77,7 +77,7 @@ std::span<const SettingRow> gradient_settings() {
        .default_text = "none",
        .value = clip_norm(),
        .axis = SweepAxis::kKernels,
-       .acts = {updates, "no weights are updated in this --mode"}},
+       .acts = {updates, "this mode updates no weights"}},
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
        .shown = kDetail,

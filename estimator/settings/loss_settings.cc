@@ -95,8 +95,8 @@ std::span<const SettingRow> loss_settings() {
       {.name = "loss-shift",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "what a language model's loss moves by one position: labels, or a copy of the "
-               "logits, as transformers before 4.49",
+       .help = "what a language model's loss shifts by one position: labels, or a copy of the "
+               "logits, as in transformers before 4.49",
        .default_text = "labels",
        .value = word_value<kShifts, 0, &Request::recipe, &Recipe::shifts_scores>("WHAT"),
        .record = {.name = "loss_shift"},
@@ -108,7 +108,7 @@ std::span<const SettingRow> loss_settings() {
       {.name = "keep-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "the program keeps what the model returned, e.g. logits, until the next step",
+       .help = "the program keeps the model's outputs, e.g. logits, until the next step",
        .default_text = "on",
        .value = on_off_value<&Request::recipe, &Recipe::keeps_outputs>(),
        .record = {.name = "keep_outputs"},
@@ -119,8 +119,8 @@ std::span<const SettingRow> loss_settings() {
       {.name = "last-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "the loop still names the last batch's outputs, which hold their graph, while the "
-               "model computes the next batch's",
+       .help = "the loop keeps the last batch's outputs, and so their graph, until the model has "
+               "computed the next batch's",
        .default_text = "off",
        .value = on_off_value<&Request::recipe, &Recipe::keeps_last_outputs>(),
        .record = {.name = "last_outputs"},
@@ -131,9 +131,9 @@ std::span<const SettingRow> loss_settings() {
       {.name = "widen-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "whose wrapper casts what the model returns to fp32: fabric (Lightning's), before "
-               "the loss; accelerate, after the loss that the model computes, only under autocast; "
-               "or off",
+       .help =
+           "which library casts the model's outputs to fp32: fabric (Lightning), before the "
+           "loss; accelerate, after the loss that the model computes, only under autocast; or off",
        .default_text = "off",
        .value = word_value<kWidened, 0, &Request::recipe, &Recipe::widened_outputs>("LIBRARY"),
        .record = {.name = "widen_outputs"},
@@ -154,7 +154,7 @@ std::span<const SettingRow> loss_settings() {
       {.name = "score-metrics",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "metrics of each training batch that compute a cross entropy of the logits",
+       .help = "number of training metrics that compute a cross entropy of the logits",
        .default_text = "0",
        .value = count_value<&Request::recipe, &Recipe::score_metrics>(0, 16),
        .record = {.name = "score_metrics"},

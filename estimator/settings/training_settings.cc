@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kNothingUpdated = "no weights are updated in this --mode";
+constexpr std::string_view kNothingUpdated = "this mode updates no weights";
 constexpr std::string_view kNoGradients = "inference has no gradients";
 constexpr std::string_view kTrainsNothing = "inference trains nothing";
 
@@ -174,7 +174,8 @@ constexpr SettingRow kTrainingRows[] = {
      .verbs = kInRecords},
     {.name = "recipe",
      .group = kTrainingGroup,
-     .help = "published: train a built-in model with the optimizer of its paper, not --optimizer",
+     .help =
+         "published: train a built-in model with the optimizer of its paper instead of --optimizer",
      .default_text = "usual",
      .value = word_value<kRecipes, 0, &Request::recipe, &Recipe::published>("WHICH"),
      .axis = SweepAxis::kKernels,
@@ -182,7 +183,7 @@ constexpr SettingRow kTrainingRows[] = {
     {.name = "checkpoint",
      .group = kTrainingGroup,
      .shown = kOften,
-     .help = "recompute: none, blocks, blocks/2 (every second), operators, mirror (MXNet) or paths "
+     .help = "recompute: none, blocks, blocks/2 (every second), operators, mirror (MXNet) or names "
              "of modules",
      .default_text = "none",
      .value = checkpoint(),
@@ -199,7 +200,7 @@ constexpr SettingRow kTrainingRows[] = {
      .acts = {trains, kNoGradients}},
     {.name = "loss",
      .group = kTrainingGroup,
-     .help = "cross_entropy, mse, bce, sum, ctc, causal_lm or none",
+     .help = "loss: cross_entropy, mse, bce, sum, ctc, causal_lm or none",
      .default_text = "that of the config, else cross_entropy",
      .value = loss(),
      .record = {.name = "loss", .word = written_loss},
@@ -218,13 +219,13 @@ constexpr SettingRow kTrainingRows[] = {
      .axis = SweepAxis::kKernels},
     {.name = "freeze",
      .group = kTrainingGroup,
-     .help = "weights that are frozen, e.g. 'backbone.*'",
+     .help = "weights to freeze, e.g. 'backbone.*'",
      .value = rules<false>(),
      .axis = SweepAxis::kKernels,
      .acts = {trains, kTrainsNothing}},
     {.name = "train",
      .group = kTrainingGroup,
-     .help = "weights that are trained, e.g. 'head.*'; the last match wins",
+     .help = "weights to train, e.g. 'head.*'; the last match wins",
      .value = rules<true>(),
      .axis = SweepAxis::kKernels,
      .acts = {trains, kTrainsNothing}},
@@ -238,8 +239,8 @@ constexpr SettingRow kTrainingRows[] = {
      .also = {decays_apart, "weight decay does not change the time of this update"}},
     {.name = "zero-grad",
      .group = kTrainingGroup,
-     .help = "when gradients are set to None: before or after the step; keep: they are set to "
-             "zero; none: neither",
+     .help = "when gradients are freed: before or after the step; keep: they are set to zero "
+             "instead; none: neither",
      .default_text = "the framework's",
      .value = word_value<kZeroGrads, 0, &Request::recipe, &Recipe::zero_grad>("WHEN"),
      .record = {.name = "zero_grad"},
@@ -247,7 +248,7 @@ constexpr SettingRow kTrainingRows[] = {
      .acts = {trains, kNoGradients}},
     {.name = "dropout",
      .group = kTrainingGroup,
-     .help = "as recovered from the file, none, or a ratio to assume",
+     .help = "dropout: as recovered from the file, none, or a ratio to assume",
      .default_text = "recovered",
      .value = dropout(),
      .axis = SweepAxis::kKernels,

@@ -52,7 +52,7 @@ std::string page_data(const std::string& page) {
 
 // How long a sweep took is no two runs' own.
 std::string without_seconds(const std::string& text) {
-  static const std::regex kSeconds("(\"seconds\": ?|not fit; )[0-9.e+-]+( s)?");
+  static const std::regex kSeconds("(\"seconds\": ?|not fit; computed in )[0-9.e+-]+( s)?");
   return std::regex_replace(text, kSeconds, "$1...");
 }
 

@@ -113,7 +113,7 @@ Verb make_check(const FlagSet& root) {
       "status 3 if one is invalid. For pre-commit: .pre-commit-hooks.yaml.");
   app.add_option("files", flags->files, "files to check").group(kVerbGroup);
   app.add_flag("--strict", flags->strict, "warnings are errors").group(kVerbGroup);
-  app.add_flag("--quiet", flags->quiet, "only faults").group(kOutputGroup);
+  app.add_flag("--quiet", flags->quiet, "print only errors and warnings").group(kOutputGroup);
   return {app, [flags] { return run_check(flags->files, flags->strict, flags->quiet); }};
 }
 

@@ -216,7 +216,7 @@ Verb make_compare(const FlagSet& root) {
   add_shared(app, flags->shared);
   app.add_option("other", flags->others, "more models, or the second answer (a --json file)")
       .group(kVerbGroup);
-  app.add_option("--price", flags->prices, "price of an hour of this GPU, in any currency")
+  app.add_option("--price", flags->prices, "price of an hour of GPU ID, in any currency")
       .allow_extra_args(false)
       .type_name("ID=PRICE")
       .group(kVerbGroup);

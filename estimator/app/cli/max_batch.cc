@@ -131,7 +131,7 @@ Verb make_max_batch(const FlagSet& root) {
   add_shared(app, flags->shared);
   add_value(app, flags->shared, "vary", "image, sequence or another dimension [batch]", "WHAT",
             kVerbGroup);
-  add_value(app, flags->shared, "multiple", "only multiples of N [1; 32 for images]", "N",
+  add_value(app, flags->shared, "multiple", "only multiples of N [1; 32 with --vary image]", "N",
             kVerbGroup);
   add_value(app, flags->shared, "max", "upper limit of the search", "N", kVerbGroup);
   add_value(app, flags->shared, "confidence", "chance that memory stays in its range [0.95]",

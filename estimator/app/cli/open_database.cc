@@ -44,7 +44,9 @@ Diagnostics in_model(Diagnostics diagnostics, const std::string& model) {
 
 Diagnostics as_strict(Diagnostics diagnostics, bool strict) {
   for (Diagnostic& d : diagnostics) {
-    if (strict && d.severity == Severity::kWarning) d.severity = Severity::kError;
+    if (!strict || d.severity != Severity::kWarning) continue;
+    d.severity = Severity::kError;
+    if (d.help.empty()) d.help = setting("strict") + " makes this warning an error";
   }
   return diagnostics;
 }

@@ -361,8 +361,7 @@ Verb make_sweep(const FlagSet& root) {
   add("--dry-run", flags->dry_run, "print the number of configurations and stop",
       rarely(kOutputGroup));
   add("--count-only", flags->count_only, "print only how many fit", rarely(kOutputGroup));
-  app.add_option("--price", flags->prices,
-                 "price of an hour of this GPU; shows what the sweep costs")
+  app.add_option("--price", flags->prices, "price of an hour of GPU ID; shows what the sweep costs")
       .type_name("ID=PRICE")
       .group(rarely(kVerbGroup));
   add_output(app, flags->output, "JSON Lines: one for each configuration, then a summary",

@@ -100,11 +100,11 @@ Verb make_workspace(const FlagSet& root) {
   FlagSet app = root.add_subcommand("workspace",
                                     "Reads convolutions as JSON lines and writes for each the "
                                     "algorithm and the workspace that cuDNN chooses.");
-  app.add_option("--gpu", flags->gpu, "id ('plimsoll gpus')").type_name("ID");
+  app.add_option("--gpu", flags->gpu, "id from 'plimsoll gpus'").type_name("ID");
   app.add_option("--cudnn", flags->cudnn, "cuDNN version [the framework's]").type_name("VERSION");
   app.add_option("--framework", flags->framework,
-                 "framework whose choice of convolution algorithms is assumed (see 'plimsoll "
-                 "frameworks'), or ideal: cuDNN's first plan")
+                 "framework whose rule chooses the algorithm (a name of 'plimsoll frameworks'), or "
+                 "ideal: the plan that cuDNN ranks first")
       .type_name("NAME");
   app.add_option("--precision", flags->precision, "precision of input lines that give no dtype")
       .type_name("NAME");

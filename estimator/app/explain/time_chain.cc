@@ -35,7 +35,7 @@ void add_step(const ExplainedKernel& of, const DeviceRates& rates, Lines& lines)
   seconds *= slower;
   lines.times("clock", "the power limit lowers the clock", slower, seconds);
   if (to_ns(of.seconds) != to_ns(seconds))
-    lines.add("highest rate", "lower bound: its work at the GPU's highest rates", of.seconds);
+    lines.add("lower bound", "takes no less than its work at the GPU's highest rates", of.seconds);
 }
 
 }  // namespace
@@ -46,26 +46,30 @@ std::vector<TimeLine> time_chain(const ExplainedKernel& of, const TimeContext& c
   const bool by_memory = of.dram_ns >= of.compute_ns;
   const double roof = static_cast<double>(std::max(of.dram_ns, of.compute_ns)) / 1e9;
   Lines lines;
-  lines.add("roof",
-            by_memory ? "bytes moved at the memory's bandwidth"
-                      : fmt::format("operations at the {} peak", of.arithmetic),
+  lines.add("roofline",
+            by_memory ? "moves the bytes at the memory's full bandwidth"
+                      : fmt::format("does the operations at the {} peak", of.arithmetic),
             roof);
   const std::string basis = context.basis(time.basis);
   if (chain.work > 0)
     lines.add("efficiency",
-              fmt::format("{:.0f} % of the roof's rate; {}", 100 * roof / chain.work, basis),
+              fmt::format("{:.0f} % of the roofline's rate; {}", 100 * roof / chain.work, basis),
               chain.work);
   double seconds = chain.work + chain.launch;
   if (chain.launch > 0)
-    lines.add("launch", "the part of the launch that earlier kernels do not hide", seconds);
+    lines.add("launch", "adds the part of the launch that earlier kernels do not hide", seconds);
   seconds *= chain.in_situ;
-  lines.times("in a step", "slower among other kernels than by itself", chain.in_situ, seconds);
+  lines.times("in a step", "a kernel is slower among others than by itself", chain.in_situ,
+              seconds);
   seconds += chain.layout;
-  if (chain.layout > 0) lines.add("layout", "copies to the library's layout and back", seconds);
+  if (chain.layout > 0)
+    lines.add("layout", "adds copies to the library's layout and back", seconds);
   seconds *= chain.machine;
   lines.times("this machine", "correction of the machine file", chain.machine, seconds);
   if (time.seconds > seconds)
-    lines.add("law", "lower bound: bytes and operations at the highest rates", time.seconds);
+    lines.add("lower bound",
+              "takes no less than its bytes and operations at the GPU's highest rates",
+              time.seconds);
   add_step(of, context.rates(), lines);
   return lines.take();
 }

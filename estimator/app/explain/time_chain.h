@@ -16,7 +16,7 @@ namespace plimsoll {
 
 // One line of how a kernel's time comes to be.
 struct TimeLine {
-  std::string what;  // "roof", "efficiency", "launch", ...
+  std::string what;  // "roofline", "efficiency", "launch", ...
   std::string why;
   int64_t ns = 0;  // with the lines before it
 };

@@ -192,7 +192,7 @@ const estimateCharts = (lent) => {
     });
     const bounds = Object.entries(BOUNDS).filter(([bound]) => kernels.some((k) => k.bound_by === bound));
     return {
-      description: "Kernels below the device's roof; the table of kernels has their figures",
+      description: "Kernels below the GPU's roofline; the table of kernels has their figures",
       keys: [...(roof.length === 0 ? [] : [["line", "what the GPU's memory and arithmetic allow"]]),
         ["", `area of a dot: time in a step${rest > 0 ? `; ${rest} short kernels are in the table alone` : ""}`]],
       height,
@@ -203,11 +203,11 @@ const estimateCharts = (lent) => {
           mark: { type: "point", filled: true, opacity: 0.75 },
           encoding: { x, y,
             size: { field: "ms", type: "quantitative", title: "ms in a step", scale: { domain: [0, most], range: [12, 600] }, legend: null },
-            color: { field: "bound_by", type: "nominal", title: "bound by", legend: { orient: "bottom" },
+            color: { field: "bound_by", type: "nominal", title: "limited by", legend: { orient: "bottom", labelExpr: "datum.label === 'dram' ? 'memory' : datum.label" },
                      scale: { domain: bounds.map((b) => b[0]), range: bounds.map((b) => b[1]) } },
             tooltip: [...tips(["kernel", "algorithm"]),
                       { field: "count", type: "quantitative" }, { field: "ms", type: "quantitative", format: ".3f" },
-                      { field: "bound_by", type: "nominal" }, { field: "fraction_of_peak", type: "quantitative", format: ".0%" }] } },
+                      { field: "bound_by", type: "nominal", title: "limited by" }, { field: "fraction_of_peak", type: "quantitative", format: ".0%" }] } },
         ...named(points, plot, height, { x, y }),
       ],
     };

@@ -127,10 +127,10 @@ void add_kernels(Markup& out, const Estimate& e) {
                    {"count", true},
                    {"total", true},
                    {"share", true},
-                   {"of that peak", true},
+                   {"of its peak", true},
                    {"FLOP/byte", true},
                    {"GFLOP/s", true},
-                   {"bound by"}},
+                   {"limited by"}},
                   {{"class", "sortable"}});
   for (size_t i = 0; i < e.time.kernels.size() && i < kMostKernels; ++i) {
     const KernelShare& k = e.time.kernels[i];
@@ -141,7 +141,7 @@ void add_kernels(Markup& out, const Estimate& e) {
     table.percent(k.fraction_of_peak);
     table.cell(fmt::format("{:.1f}", k.flop_per_byte), k.flop_per_byte);
     table.cell(fmt::format("{:.0f}", k.flop_per_second / 1e9), k.flop_per_second);
-    table.cell(k.bound_by);
+    table.cell(human_bound(k.bound_by));
   }
   table.end();
   if (e.time.kernels.size() > kMostKernels)

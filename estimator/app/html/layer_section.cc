@@ -4,6 +4,7 @@
 
 #include "estimator/answer/modules.h"
 #include "estimator/app/html/estimate_sections.h"
+#include "estimator/app/report/human.h"
 #include "graph/base/escape.h"
 
 namespace plimsoll {
@@ -11,12 +12,12 @@ namespace {
 
 constexpr size_t kLongestLayer = 60;
 
-// "compute 57%, dram 80%": of forward, backward to data and to weights.
+// "compute 57 %, memory 80 %": of forward, backward to data and to weights.
 std::string limits_text(const LayerEstimate& l) {
   std::string text;
   for (const LayerPass* pass : {&l.forward, &l.backward_data, &l.backward_weights}) {
     if (pass->ns > 0)
-      text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", pass->bound_by,
+      text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", human_bound(pass->bound_by),
                           100 * pass->fraction_of_peak);
   }
   return text;
@@ -75,7 +76,7 @@ void write_layer_table(Markup& out, const Estimate& e, bool with_layers) {
                    {"forward", true},
                    {"backward", true},
                    {"workspace", true},
-                   {"bound by"}},
+                   {"limited by"}},
                   {{"class", "sortable layers"}});
   for (const ModuleEstimate& m : e.modules) {
     const auto& own = layers.at(m.path);
@@ -91,8 +92,8 @@ void write_layer_table(Markup& out, const Estimate& e, bool with_layers) {
 void write_layer_section(Markup& out, const Estimate& e, bool with_layers) {
   if (e.layers.empty()) return;
   open_section(out, "layers", "Layers",
-               "Modules hold the sums of their layers. Bound by, and share of that peak: of the "
-               "longest kernels of forward, backward to data and backward to weights.");
+               "Modules have the sums of their layers. Limited by, at which share of its peak: the "
+               "longest kernels of the forward pass, the input gradient and the weight gradient.");
   if (!with_layers)
     out.element("p",
                 fmt::format("{} layers are too many for a page: --json has them.", e.layers.size()),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "estimator/answer/metrics.h"
@@ -54,16 +55,16 @@ std::vector<LayerEstimate> folded(const std::vector<LayerEstimate>& layers, int6
   return out;
 }
 
-// "forward WINOGRAD compute 57%, weights WINOGRAD_NONFUSED dram 80%".
+// "forward WINOGRAD compute 57 %, weight gradient WINOGRAD_NONFUSED memory 80 %".
 std::string limits(const LayerEstimate& l) {
   std::string text;
   for (const auto& [name_of_pass, pass] :
-       {std::pair("forward", &l.forward), std::pair("backward", &l.backward_data),
-        std::pair("weights", &l.backward_weights)}) {
+       {std::pair("forward", &l.forward), std::pair("input gradient", &l.backward_data),
+        std::pair("weight gradient", &l.backward_weights)}) {
     if (pass->ns == 0) continue;
-    text += fmt::format("{}{} {}{}{} {:.0f}%", text.empty() ? "" : ", ", name_of_pass,
-                        pass->algorithm, pass->algorithm.empty() ? "" : " ", pass->bound_by,
-                        100 * pass->fraction_of_peak);
+    text += fmt::format("{}{} {}{}{} {:.0f} %", text.empty() ? "" : ", ", name_of_pass,
+                        pass->algorithm, pass->algorithm.empty() ? "" : " ",
+                        human_bound(pass->bound_by), 100 * pass->fraction_of_peak);
   }
   return text;
 }
@@ -77,7 +78,7 @@ Table kernel_table(const Estimate& e) {
                {"total", "total_ns"},
                {"share"},
                {"of peak", "fraction_of_peak", Column::kFigure, 3},
-               {"bound by", "bound_by", Column::kRemark, 1}});
+               {"limited by", "bound_by", Column::kRemark, 1}});
   for (const KernelShare& k : e.time.kernels) {
     table.add({{k.kernel},
                {k.algorithm},
@@ -85,7 +86,7 @@ Table kernel_table(const Estimate& e) {
                time_cell(k.total_ns),
                {fmt::format("{:.1f} %", 100 * k.share), fmt::format("{:.5f}", k.share)},
                share_cell(k.fraction_of_peak),
-               {k.bound_by}});
+               {std::string(human_bound(k.bound_by)), k.bound_by}});
   }
   return table;
 }
@@ -96,7 +97,7 @@ std::string figure_of(const Metric& m) {
   if (!m.value) return "not known";
   if (m.unit == "of 1") return fmt::format("{:.1f} %", 100 * *m.value);
   if (m.unit == "B") return human_bytes(static_cast<int64_t>(*m.value));
-  if (m.unit == "B/s") return human_bytes(static_cast<int64_t>(*m.value)) + "/s";
+  if (m.unit == "B/s") return human_bytes(std::llround(*m.value)) + "/s";
   return fmt::format("{} {}", human_number(*m.value), m.unit);
 }
 
@@ -108,7 +109,7 @@ Table rates_table(const Metrics& metrics) {
 
 Table category_table(const Metrics& metrics) {
   Table table(
-      {{"live tensors", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"of all maxima"}});
+      {{"live tensors", {}, Column::kName}, {"at the peak"}, {"maximum"}, {"share of sum"}});
   for (const MemoryCategory& c : metrics.memory) {
     table.add({{std::string(c.name)},
                bytes_cell(c.bytes),
@@ -166,7 +167,7 @@ Table layer_table(const Estimate& e, int64_t depth) {
                {"GFLOP", "flop_forward", Column::kFigure, 2},
                {"forward", "forward_ns"},
                {"backward", "backward_ns"},
-               {"bound by, share of that peak", "bound_by", Column::kRemark, 9}});
+               {"limited by, at which share of its peak", "bound_by", Column::kRemark, 9}});
   const auto on_card = [&](TableCell cell) { return e.on_host ? TableCell{} : std::move(cell); };
   for (const LayerEstimate& l : folded(e.layers, depth)) {
     table.add({{l.node},

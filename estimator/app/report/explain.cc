@@ -40,9 +40,8 @@ std::string layer_text(const LayerEstimate& l) {
                         l.parameters, human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
                         human_bytes(l.optimizer_state_bytes));
   }
-  text +=
-      fmt::format("  kept for backward {}; a tensor kept by several nodes counts at the first\n",
-                  human_bytes(l.feature_map_bytes));
+  text += fmt::format("  kept for backward {} (what several nodes keep is counted at the first)\n",
+                      human_bytes(l.feature_map_bytes));
   return text;
 }
 
@@ -79,32 +78,64 @@ std::string kept_text(const NodeReport& n) {
   return text;
 }
 
-std::string kernel_text(const KernelReport& k) {
+// "compute, 19 % of the f32 peak"; latency has no rate to compare with.
+std::string limit_text(const KernelReport& k) {
+  const std::string share = fmt::format("{:.0f} %", 100 * k.fraction_of_peak);
+  if (k.bound_by == "dram") return fmt::format("memory, {} of its bandwidth", share);
+  if (k.bound_by == "compute")
+    return fmt::format("compute, {} of the {} peak", share, k.arithmetic);
+  return "launch latency";
+}
+
+// Where the datasheet's rates let the other one take longer.
+std::string_view why_limited(const KernelReport& k) {
+  if (k.bound_by == "compute" && k.dram_ns > k.compute_ns)
+    return ": in this kernel the arithmetic takes longer than the memory traffic";
+  if (k.bound_by == "dram" && k.compute_ns > k.dram_ns)
+    return ": in this kernel the memory traffic takes longer than the arithmetic";
+  return "";
+}
+
+std::string workspace_source(std::string_view basis) {
+  if (basis == "asked") return ", as cuDNN replied";
+  if (basis == "table") return ", from a table of cuDNN's replies";
+  if (basis == "rule") return ", by a rule, not measured";
+  if (basis == "interval") return ", a guess between two bounds";
+  return "";
+}
+
+std::string kernel_text(const KernelReport& k, const Page& page) {
   std::string text = escaped_format("  {}: {}{}{}\n", k.phase, k.kernel,
                                     k.launches > 1 ? fmt::format(", {} times", k.launches) : "",
                                     k.algorithm.empty() ? "" : " by " + k.algorithm);
-  text += fmt::format("    {} ({} - {}), bound by {}, {:.0f} % of that peak\n", human_time(k.ns),
-                      human_time(k.range_ns.low), human_time(k.range_ns.high), k.bound_by,
-                      100 * k.fraction_of_peak);
-  text += fmt::format("    compute: {}{} takes {} at the {} peak\n", human_count(k.flop, "flop"),
-                      k.flop_done == k.flop ? ""
-                                            : fmt::format(", {} by this algorithm,",
-                                                          human_count(k.flop_done, "flop")),
-                      human_time(k.compute_ns), k.arithmetic);
+  text += fmt::format("    {}, 90 % range {}-{}\n", human_time(k.ns), human_time(k.range_ns.low),
+                      human_time(k.range_ns.high));
+  text += wrapped(fmt::format("    limited by {}{}", limit_text(k), why_limited(k)), page, 6);
+  const std::string done = k.flop_done == k.flop ? ""
+                                                 : fmt::format(", {} by this algorithm,",
+                                                               human_count(k.flop_done, "flop"));
   text +=
-      fmt::format("    memory:  {}{} takes {} at the memory's bandwidth\n", human_bytes(k.bytes),
-                  k.bytes_moved == k.bytes
-                      ? ""
-                      : fmt::format(", {} moved by this algorithm,", human_bytes(k.bytes_moved)),
-                  human_time(k.dram_ns));
+      wrapped(fmt::format("    compute: {}{} takes {} at the {} peak", human_count(k.flop, "flop"),
+                          done, human_time(k.compute_ns), k.arithmetic),
+              page, 13);
+  const std::string moved = k.bytes_moved == k.bytes ? ""
+                                                     : fmt::format(", {} moved by this algorithm,",
+                                                                   human_bytes(k.bytes_moved));
+  text += wrapped(fmt::format("    memory:  {}{} takes {} at the memory's bandwidth",
+                              human_bytes(k.bytes), moved, human_time(k.dram_ns)),
+                  page, 13);
   if (k.workspace_bytes > 0 || !k.workspace_basis.empty()) {
-    text += escaped_format("    workspace {}, basis: {}\n", human_bytes(k.workspace_bytes),
-                           k.workspace_basis);
+    text += fmt::format("    workspace {}{}\n", human_bytes(k.workspace_bytes),
+                        workspace_source(k.workspace_basis));
   }
-  text += "    how this time is computed:\n";
-  for (const TimeLine& line : k.chain)
-    text += escaped_format("      {:<13}{:>10}  {}\n", line.what, human_time(line.ns), line.why);
-  if (k.algorithms.size() > 1) text += "    algorithms of the library, each in the same way:\n";
+  text += "    how this time is computed (running total):\n";
+  constexpr size_t kWhy = 31;  // its column
+  for (const TimeLine& line : k.chain) {
+    text +=
+        wrapped(escaped_format("      {:<13}{:>10}  {}", line.what, human_time(line.ns), line.why),
+                page, kWhy);
+  }
+  if (k.algorithms.size() > 1) text += "    the library's algorithms, computed in the same way:\n";
   for (const AlgorithmReport& a : k.algorithms) {
     if (k.algorithms.size() == 1) break;  // its figures are above
     text += escaped_format("      {:<22}{:>10}, {:>12}, {:>10} moved, workspace {}\n", a.algorithm,
@@ -130,7 +161,7 @@ std::string to_text(const Explained& e, const Page& page) {
                            n.layer.module.empty() ? "" : ", module " + shown(n.layer.module));
     text += tensors_text("inputs", n.inputs) + tensors_text("outputs", n.outputs);
     text += shared_text(n.shared) + layer_text(n.layer) + kept_text(n);
-    for (const KernelReport& k : n.kernels) text += kernel_text(k);
+    for (const KernelReport& k : n.kernels) text += kernel_text(k, page);
   }
   text += assumed_paragraph(e.notes, page);
   return text + basis_text(e.notes, page);

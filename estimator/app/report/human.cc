@@ -30,6 +30,10 @@ std::string human_number(double value) {
   return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
+std::string_view human_bound(std::string_view bound_by) {
+  return bound_by == "dram" ? "memory" : bound_by;
+}
+
 double share_of(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "estimator/app/report/table.h"
 
@@ -14,6 +15,9 @@ std::string human_bytes(int64_t bytes);
 std::string human_time(int64_t ns);
 // Three digits or more: "0.52", "43.1", "1207".
 std::string human_number(double value);
+
+// What limits a kernel, a word of kBounds, as people call it: "memory" for "dram".
+std::string_view human_bound(std::string_view bound_by);
 
 // part / whole; 0 where there is no whole.
 double share_of(int64_t part, int64_t whole);

@@ -26,9 +26,10 @@ std::string safe_batches(const LargestBatch& largest) {
                 ? fmt::format("       may fit: {}", a.last_may_fit)
                 : fmt::format("       may fit: {}-{}", a.first_may_fit, a.last_may_fit);
     if (a.last_may_fit < a.searched_to)
-      text += fmt::format("      will not fit: {} and up", a.last_may_fit + 1);
+      text += fmt::format("      does not fit: {} and up", a.last_may_fit + 1);
   }
-  if (a.last_may_fit == a.searched_to) text += fmt::format("      larger ones were not tried");
+  if (a.last_may_fit == a.searched_to)
+    text += fmt::format("      not tried: above {}", a.searched_to);
   if (largest.batch > 0) text += fmt::format("\n       at batch {}", largest.batch);
   return text + "\n";
 }
@@ -46,12 +47,12 @@ Table round_table(const LargestBatch& largest) {
   const bool of_batch = vary == "batch";
   Table table({{vary},
                {"peak", "device_bytes"},
-               {"at least", "device_bytes_low", Column::kFigure, 2},
-               {"at most", "device_bytes_high", Column::kFigure, 1},
-               {"of card", "share_of_usable"},
+               {"of GPU", "share_of_usable"},
+               {"from", "device_bytes_low", Column::kFigure, 2},
+               {"up to", "device_bytes_high", Column::kFigure, 1},
                {"step", "step_ns"},
                {largest.sample_unit + "/s", "samples_per_second"},
-               {"of best", "share_of_best", Column::kFigure, 1},
+               {"of highest", "share_of_best", Column::kFigure, 1},
                {"", "verdict", Column::kRemark}});
   const double best = fastest(largest);
   for (const RoundBatch& r : largest.rounds) {
@@ -59,13 +60,13 @@ Table round_table(const LargestBatch& largest) {
     const bool safe = m.batch <= largest.answer.safe;
     table.add({count_cell(m.batch),
                bytes_cell(m.device_bytes),
+               share_cell(share_of(m.device_bytes, largest.usable_bytes)),
                bytes_cell(m.low),
                bytes_cell(m.high),
-               share_cell(share_of(m.device_bytes, largest.usable_bytes)),
                time_cell(r.step_ns),
                number_cell(r.samples_per_second),
                of_batch ? share_cell(r.samples_per_second / best) : TableCell{},
-               {!safe                            ? "may fail"
+               {!safe                            ? "may fit"
                 : m.batch == largest.answer.safe ? "safe"
                                                  : "",
                 safe ? "fits" : "may_fit"}},

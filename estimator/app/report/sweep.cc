@@ -149,7 +149,7 @@ std::string to_text(const SweepSummary& summary) {
   std::string text =
       fmt::format("{} fit, {} may fit, {} do{} not fit", yes, perhaps, no, no == 1 ? "es" : "");
   if (summary.failed > 0) text += fmt::format(", {} have no answer", summary.failed);
-  return text + fmt::format("; {:.1f} s\n", summary.seconds);
+  return text + fmt::format("; computed in {:.1f} s\n", summary.seconds);
 }
 
 std::string best_text(const SweepPlan& plan, const SweepSummary& summary) {

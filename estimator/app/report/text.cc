@@ -152,7 +152,7 @@ std::string timing(const Estimate& e, const Page& page) {
                       t.input_bound  ? ", limited by the input"
                       : t.host_bound ? ", limited by the host"
                                      : "");
-  const std::string_view unknown = t.host_id == kUnknownHost ? "; --host ID names it" : "";
+  const std::string_view unknown = t.host_id == kUnknownHost ? "; --host ID selects another" : "";
   std::string host = escaped_format("Host ({}{}): kernel launches {}, other work {}", t.host_id,
                                     unknown, human_time(t.host_ns), human_time(t.framework_ns));
   if (counts_loading(t)) host += fmt::format(", loader {}", human_time(t.loader_ns));

@@ -106,10 +106,10 @@ const drawn = (() => {
                     ["communication", t.communication_ns], ["input copy", t.input_copy_ns], ["launches on the host", t.host_ns]]
       .filter(([, ns]) => ns > 0);
     const longest = Math.max(...passes.map(([, ns]) => ns));
-    const kernels = t.kernels.slice(0, MOST_KERNELS).map((k) => [k.kernel, String(k.count), time(k.total_ns), `${(100 * k.share).toFixed(1)} %`, k.bound_by]);
+    const kernels = t.kernels.slice(0, MOST_KERNELS).map((k) => [k.kernel, String(k.count), time(k.total_ns), `${(100 * k.share).toFixed(1)} %`, k.bound_by === "dram" ? "memory" : k.bound_by]);
     return section("Where time goes", null, bars(passes.map(([name, ns]) => bar(name, [["plain", ns]], longest, time(ns)))),
       element("details", {}, element("summary", {}, "kernels that take longest"),
-        table("kernels by time", [["kernel"], ["count", true], ["time", true], ["share", true], ["bound by"]], kernels)));
+        table("kernels by time", [["kernel"], ["count", true], ["time", true], ["share", true], ["limited by"]], kernels)));
   };
 
   const messages = (diagnostics, title) => (diagnostics.length === 0 ? null

@@ -2,7 +2,7 @@
 const roofline = (() => {
   "use strict";
   const { element, section, key, swatch, time, rate, short } = marks;
-  const BOUNDS = { compute: "bound by compute", dram: "by memory bandwidth", l2: "by the L2 cache", latency: "by latency" };
+  const BOUNDS = { compute: "limited by compute", dram: "by memory", l2: "by the L2 cache", latency: "by latency" };
   const FORMS = { kinds: "kinds of kernels", kernels: "kernels", layers: "layers" };
   const MOST_DOTS = 60, MOST_NAMED = 9, LEAST = 2e-4;  // of the step: what takes less is no dot
   const HEIGHT = 300, LEFT = 52, RIGHT = 12, TOP = 14, BOTTOM = 34, LINE = 15, GAP = 5;

@@ -31,7 +31,7 @@ std::string longest_part(const Estimate& e) {
 void check_kernel(const KernelReport& k) {
   CAPTURE(k.kernel);
   REQUIRE_FALSE(k.chain.empty());
-  CHECK(k.chain.front().what == "roof");
+  CHECK(k.chain.front().what == "roofline");
   CHECK(k.chain.back().ns == k.ns);
   for (const AlgorithmReport& a : k.algorithms) {
     if (a.algorithm == k.algorithm) CHECK(a.ns == k.ns);
