@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "estimator/memory/demand.h"
+#include "estimator/memory/evaluation_memory.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/process_context.h"
 #include "estimator/memory/replay_input.h"
@@ -129,6 +130,7 @@ struct Replaying {
     ReplayInput input = replay_input(of.model, of.bound, scratch, allocator, modules, storages);
     if (modules)
       add_unnamed(input, walk(of.model.step, of.bound, allocator.rounding, storages).peak_bytes);
+    if (of.evaluation) input.between = passes_between(of);
     set_loader(input, of.program.prefetch, allocator.prefetched_batches);
     if (std::holds_alternative<StaticRules>(of.platform.allocator)) set_static(input);
     input.timing_empties_cache = allocator.timing_empties_cache;
@@ -262,7 +264,8 @@ void set_host(const MemoryQuestion& of, MemoryEstimate& m) {
 void plan_memory(const MemoryQuestion& of, MemoryEstimate& m) {
   const AllocatorBehaviour& allocator = of.behaviour.allocator;
   const std::vector<BufferId> storages = storages_of(of.model, of.bound, allocator);
-  set_live(m, walk(of.model.step, of.bound, allocator.rounding, storages), of.model, of.binding);
+  const Timeline timeline = walk(of.model.step, of.bound, allocator.rounding, storages);
+  set_live(m, timeline, of.model, of.binding);
   for (const int64_t bytes : allocator.library_buffers) m.library_bytes += bytes;
   set_workspace(m, of.workspaces);
   if (allocator.demand_spread > 0) {
@@ -270,6 +273,7 @@ void plan_memory(const MemoryQuestion& of, MemoryEstimate& m) {
     m.steady_range = tensors_range(m.steady_allocated_bytes, of.model.step, live, of.workspaces,
                                    allocator.demand_spread);
   }
+  if (m.evaluation) set_evaluation(of, timeline, m);
   set_host(of, m);
 }
 

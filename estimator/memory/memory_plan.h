@@ -11,6 +11,14 @@
 
 namespace plimsoll {
 
+// A pass that is run between steps, at its point.
+struct EvaluationPoint {
+  const CompiledModel* model = nullptr;
+  BoundStep bound;
+  Binding binding;
+  WorkspacePlan workspaces;
+};
+
 // A step at a point, and all that what it takes of memory depends on.
 struct MemoryQuestion {
   const CompiledModel& model;
@@ -20,6 +28,7 @@ struct MemoryQuestion {
   const Behaviour& behaviour;
   const ProgramRequest& program;
   const WorkspacePlan& workspaces;
+  const EvaluationPoint* evaluation = nullptr;  // null: nothing is run between steps
 };
 
 // What the driver shows, and the verdict, without what a report adds: all that a search

@@ -1,0 +1,87 @@
+#include "estimator/memory/evaluation_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "estimator/memory/replay_input.h"
+#include "graph/ir/display_name.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr auto kInputs = static_cast<size_t>(Role::kInput);
+
+// Ranks that evaluate other batches, and gather each other's outputs: accelerate's
+// gather_for_metrics() (transformers/trainer.py 5.24, evaluation_loop()).
+int64_t gathering_ranks(const ParallelPlan& plan) {
+  const Mesh& mesh = plan.mesh;
+  return mesh.extent(Axis::kData) * mesh.extent(Axis::kShard);
+}
+
+// Of the floating-point outputs of a pass, in the type that the program is given them in.
+int64_t output_bytes(const EvaluationPoint& pass) {
+  const CompiledModel& model = *pass.model;
+  const Recipe& recipe = model.recipe;
+  const bool widened = recipe.widened_outputs == WidenedOutputs::kFabric ||
+                       (recipe.widened_outputs == WidenedOutputs::kAccelerate &&
+                        recipe.precision->autocast);
+  int64_t sum = 0;
+  for (const TensorId id : model.graph.outputs) {
+    const Tensor& t = model.graph.tensors[id];
+    if (!t.shape || !is_float(t.dtype)) continue;
+    const DType made = recipe.precision->autocast ? product_type(*recipe.precision) : t.dtype;
+    const int64_t width = bits(widened ? DType::kFloat32 : made);
+    sum += elements(*t.shape).evaluate(pass.binding).value_or(0) * width / 8;
+  }
+  return sum * gathering_ranks(recipe.parallel);
+}
+
+}  // namespace
+
+PassesBetween passes_between(const MemoryQuestion& of) {
+  const EvaluationPoint& pass = *of.evaluation;
+  const AllocatorBehaviour& allocator = of.behaviour.allocator;
+  ReplayInput input = replay_input(*pass.model, pass.bound, pass.workspaces, allocator, std::nullopt,
+                                   storages_of(*pass.model, pass.bound, allocator));
+  return {.inputs = std::move(input.inputs),
+          .events = std::move(input.step),
+          .workspaces = std::move(input.workspaces),
+          .outputs = output_bytes(pass),
+          .gathered = of.model.recipe.evaluation.gathered};
+}
+
+void set_evaluation(const MemoryQuestion& of, const Timeline& step, MemoryEstimate& memory) {
+  const EvaluationPoint& pass = *of.evaluation;
+  const AllocatorBehaviour& allocator = of.behaviour.allocator;
+  const Timeline t = walk(pass.model->step, pass.bound, allocator.rounding,
+                          storages_of(*pass.model, pass.bound, allocator));
+  EvaluationMemory& m = *memory.evaluation;
+  m.batch = batch_at(*pass.model, pass.binding);
+  m.outputs_bytes = output_bytes(pass);
+  // Of the batches before the last one, and of the last of them by its name.
+  const int64_t gathered = of.model.recipe.evaluation.gathered;
+  m.gathered_bytes = gathered > 2 ? gathered * m.outputs_bytes : (gathered > 1) * m.outputs_bytes;
+  m.step_live_peak_bytes = step.peak_bytes;
+  m.step_allocated_peak_bytes = memory.steady_allocated_bytes;
+  m.peak_phase = t.peak_phase;
+  m.peak_node = t.peak_node == kNoNode ? "" : display_name(pass.model->graph, t.peak_node);
+  // What stays of the training is in place of what the pass has of it: weights among it.
+  BytesByRole& roles = m.peak_by_role;
+  roles = step.persistent_by_role;
+  roles[kInputs] = step.peak_by_role[kInputs] + t.peak_by_role[kInputs];
+  for (size_t r = 0; r < roles.size(); ++r) {
+    if (r != kInputs) roles[r] += t.peak_by_role[r] - t.persistent_by_role[r];
+  }
+  roles[static_cast<size_t>(Role::kTemporary)] += m.gathered_bytes;
+  for (const int64_t bytes : roles) m.live_peak_bytes += bytes;
+  m.holds_peak = m.allocated_peak_bytes > m.step_allocated_peak_bytes;
+  if (!m.holds_peak) return;
+  memory.live_peak_bytes = std::max(memory.live_peak_bytes, m.live_peak_bytes);
+  memory.peak_phase = m.peak_phase;
+  memory.peak_node = m.peak_node;
+  memory.peak_by_role = m.peak_by_role;
+  for (size_t r = 0; r < roles.size(); ++r)
+    memory.max_by_role[r] = std::max(memory.max_by_role[r], roles[r]);
+}
+
+}  // namespace plimsoll
