@@ -78,12 +78,12 @@ class Program {
       if (between.gathered == 1) dies(std::exchange(named, -1));
       if (between.gathered > 1 && ++passes == 1) joined = std::exchange(named, -1);
       if (passes > 1) dies(std::exchange(joined, born(passes * between.outputs, 0)));
-      events_.push_back(mark());
     }
     for (const int32_t id : {named, joined}) {
       if (id >= 0) dies(id);
     }
     for (const int32_t id : batch) dies(id);
+    events_.push_back(mark());
     return {};
   }
 

@@ -1,6 +1,7 @@
 #include "estimator/memory/evaluation_memory.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "estimator/memory/replay_input.h"
@@ -10,6 +11,7 @@ namespace plimsoll {
 namespace {
 
 constexpr auto kInputs = static_cast<size_t>(Role::kInput);
+constexpr auto kTemporaries = static_cast<size_t>(Role::kTemporary);
 
 // Ranks that evaluate other batches, and gather each other's outputs: accelerate's
 // gather_for_metrics() (transformers/trainer.py 5.24, evaluation_loop()).
@@ -22,9 +24,9 @@ int64_t gathering_ranks(const ParallelPlan& plan) {
 int64_t output_bytes(const EvaluationPoint& pass) {
   const CompiledModel& model = *pass.model;
   const Recipe& recipe = model.recipe;
-  const bool widened = recipe.widened_outputs == WidenedOutputs::kFabric ||
-                       (recipe.widened_outputs == WidenedOutputs::kAccelerate &&
-                        recipe.precision->autocast);
+  const bool widened =
+      recipe.widened_outputs == WidenedOutputs::kFabric ||
+      (recipe.widened_outputs == WidenedOutputs::kAccelerate && recipe.precision->autocast);
   int64_t sum = 0;
   for (const TensorId id : model.graph.outputs) {
     const Tensor& t = model.graph.tensors[id];
@@ -36,13 +38,30 @@ int64_t output_bytes(const EvaluationPoint& pass) {
   return sum * gathering_ranks(recipe.parallel);
 }
 
+int64_t sum_of(const BytesByRole& roles) {
+  return std::accumulate(roles.begin(), roles.end(), int64_t{0});
+}
+
+// Where more is alive as the outputs of all passes are joined: those of the others and of the last
+// one, and all of them once more.
+void take_joining(const Timeline& step, const Timeline& pass, int64_t outputs,
+                  EvaluationMemory& m) {
+  BytesByRole joining = step.persistent_by_role;
+  joining[kInputs] = step.peak_by_role[kInputs] + pass.peak_by_role[kInputs];
+  joining[kTemporaries] += outputs;
+  if (sum_of(joining) <= sum_of(m.peak_by_role)) return;
+  m.peak_by_role = joining;
+  m.peak_phase = Phase::kLoss;
+  m.peak_node.clear();
+}
+
 }  // namespace
 
 PassesBetween passes_between(const MemoryQuestion& of) {
   const EvaluationPoint& pass = *of.evaluation;
   const AllocatorBehaviour& allocator = of.behaviour.allocator;
-  ReplayInput input = replay_input(*pass.model, pass.bound, pass.workspaces, allocator, std::nullopt,
-                                   storages_of(*pass.model, pass.bound, allocator));
+  ReplayInput input = replay_input(*pass.model, pass.bound, pass.workspaces, allocator,
+                                   std::nullopt, storages_of(*pass.model, pass.bound, allocator));
   return {.inputs = std::move(input.inputs),
           .events = std::move(input.step),
           .workspaces = std::move(input.workspaces),
@@ -72,11 +91,12 @@ void set_evaluation(const MemoryQuestion& of, const Timeline& step, MemoryEstima
   for (size_t r = 0; r < roles.size(); ++r) {
     if (r != kInputs) roles[r] += t.peak_by_role[r] - t.persistent_by_role[r];
   }
-  roles[static_cast<size_t>(Role::kTemporary)] += m.gathered_bytes;
-  for (const int64_t bytes : roles) m.live_peak_bytes += bytes;
-  m.holds_peak = m.allocated_peak_bytes > m.step_allocated_peak_bytes;
+  roles[kTemporaries] += m.gathered_bytes;
+  if (gathered > 1) take_joining(step, t, 2 * gathered * m.outputs_bytes, m);
+  m.live_peak_bytes = sum_of(roles);
+  m.holds_peak = m.live_peak_bytes > m.step_live_peak_bytes;
   if (!m.holds_peak) return;
-  memory.live_peak_bytes = std::max(memory.live_peak_bytes, m.live_peak_bytes);
+  memory.live_peak_bytes = m.live_peak_bytes;
   memory.peak_phase = m.peak_phase;
   memory.peak_node = m.peak_node;
   memory.peak_by_role = m.peak_by_role;

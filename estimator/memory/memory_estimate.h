@@ -99,6 +99,11 @@ struct MemoryEstimate {
   bool in_evaluation() const { return evaluation && evaluation->holds_peak; }
 };
 
+// "backward", or "evaluation, loss": what the run does at its peak.
+inline std::string peak_moment(const MemoryEstimate& m) {
+  return (m.in_evaluation() ? "evaluation, " : "") + std::string(name(m.peak_phase));
+}
+
 // `on_host`: nothing runs on a card. `in_peak` describes what more is known of the peak.
 template <class InPeak>
 void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
