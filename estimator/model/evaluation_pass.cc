@@ -13,6 +13,8 @@ void not_predicted(CompiledModel& step, const std::string& why) {
                                   "without it memory may be predicted too low"));
 }
 
+}  // namespace
+
 // transformers/trainer.py 5.24, prediction_step(): model and loss under torch.no_grad(), in eval
 // mode, so without dropout and checkpoints. Liger's loss makes no scores where the loss alone is
 // kept; else the model returns them all.
@@ -29,6 +31,8 @@ Recipe evaluation_of(const Recipe& training) {
     pass.loss_form = LossForm::kOperators;
   return pass;
 }
+
+namespace {
 
 void add_evaluation(CompiledModel& step, LoadedModel model, ModelRequest request) {
   const int64_t batch = step.recipe.evaluation.batch;

@@ -6,6 +6,9 @@
 
 namespace plimsoll {
 
+// The recipe of such a pass, of a step's.
+Recipe evaluation_of(const Recipe& training);
+
 // compile(), and the pass that the recipe evaluates with, whose decisions are the step's too. Where
 // the pass cannot be compiled the step is without one, and W249 says why.
 Result<CompiledModel> compile_with_evaluation(LoadedModel model, const ModelRequest& request,
