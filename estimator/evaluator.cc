@@ -100,7 +100,8 @@ Result<std::optional<EvaluationPoint>> Evaluator::evaluation_point(
   Binding at = evaluation_at(model, binding);
   auto bound = TRY(bind_where_valid(*model.evaluation, at));
   auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
-  return EvaluationPoint{model.evaluation.get(), std::move(bound), std::move(at), std::move(workspaces)};
+  return EvaluationPoint{model.evaluation.get(), std::move(bound), std::move(at),
+                         std::move(workspaces), model.recipe.evaluation.gathered};
 }
 
 Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,

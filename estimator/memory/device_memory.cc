@@ -15,10 +15,10 @@ using StepKind = StepEvent::Kind;
 // Events of a step or of a pass, with what of it is there.
 struct Pass {
   Pass(const std::vector<StepEvent>& of, const std::vector<WorkspaceUse>& with)
-      : events(of), workspaces(with), held(of.size(), -1), timed(with.size(), false) {}
+      : events(of), workspaces(with), ids(of.size(), -1), timed(with.size(), false) {}
   const std::vector<StepEvent>& events;
   const std::vector<WorkspaceUse>& workspaces;
-  std::vector<int32_t> held;  // tensor of the step -> id in the program
+  std::vector<int32_t> ids;  // by tensor: in the program; below 0: none
   std::vector<bool> timed;
 };
 
@@ -30,7 +30,7 @@ class Program {
   Result<Events> write() {
     TRY(check(step_));
     events_.reserve(input_.resident.size() +
-                    2 * static_cast<size_t>(input_.steps) * step_.held.size());
+                    2 * static_cast<size_t>(input_.steps) * step_.ids.size());
     for (const int64_t bytes : input_.resident) born(bytes, 0);
     for (int step = 0; step < input_.steps; ++step) TRY(run(step));
     if (input_.between) {
@@ -47,7 +47,7 @@ class Program {
     for (const StepEvent& event : step_.events) {
       // In step 0 nothing lives on from a step before.
       const bool frees = event.kind == StepKind::kFree;
-      if (frees && step > 0 && step_.held[static_cast<size_t>(event.id)] < 0)
+      if (frees && step > 0 && step_.ids[static_cast<size_t>(event.id)] < 0)
         return error("E902", "tensor " + std::to_string(event.id) + " is freed but not allocated");
       add(event, step_, step);
     }
@@ -135,11 +135,11 @@ class Program {
     const auto id = static_cast<size_t>(event.id);
     switch (event.kind) {
       case StepKind::kAllocate:
-        pass.held[id] = born(event.bytes, event.stream);
+        pass.ids[id] = born(event.bytes, event.stream);
         break;
       case StepKind::kFree:
-        if (pass.held[id] >= 0) dies(pass.held[id]);
-        pass.held[id] = -1;
+        if (pass.ids[id] >= 0) dies(pass.ids[id]);
+        pass.ids[id] = -1;
         break;
       case StepKind::kWorkspace:
         use(id, pass, event.stream);

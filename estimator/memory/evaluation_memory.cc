@@ -57,28 +57,23 @@ void take_joining(const Timeline& step, const Timeline& pass, int64_t outputs,
 
 }  // namespace
 
-PassesBetween passes_between(const MemoryQuestion& of) {
-  const EvaluationPoint& pass = *of.evaluation;
-  const AllocatorBehaviour& allocator = of.behaviour.allocator;
+PassesBetween passes_between(const EvaluationPoint& pass, const AllocatorBehaviour& allocator) {
   ReplayInput input = replay_input(*pass.model, pass.bound, pass.workspaces, allocator,
                                    std::nullopt, storages_of(*pass.model, pass.bound, allocator));
   return {.inputs = std::move(input.inputs),
           .events = std::move(input.step),
           .workspaces = std::move(input.workspaces),
           .outputs = output_bytes(pass),
-          .gathered = of.model.recipe.evaluation.gathered};
+          .gathered = pass.gathered};
 }
 
-void set_evaluation(const MemoryQuestion& of, const Timeline& step, MemoryEstimate& memory) {
-  const EvaluationPoint& pass = *of.evaluation;
-  const AllocatorBehaviour& allocator = of.behaviour.allocator;
-  const Timeline t = walk(pass.model->step, pass.bound, allocator.rounding,
-                          storages_of(*pass.model, pass.bound, allocator));
+void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeline& step,
+                    MemoryEstimate& memory) {
   EvaluationMemory& m = *memory.evaluation;
   m.batch = batch_at(*pass.model, pass.binding);
   m.outputs_bytes = output_bytes(pass);
   // Of the batches before the last one, and of the last of them by its name.
-  const int64_t gathered = of.model.recipe.evaluation.gathered;
+  const int64_t gathered = pass.gathered;
   m.gathered_bytes = gathered > 2 ? gathered * m.outputs_bytes : (gathered > 1) * m.outputs_bytes;
   m.step_live_peak_bytes = step.peak_bytes;
   m.step_allocated_peak_bytes = memory.steady_allocated_bytes;

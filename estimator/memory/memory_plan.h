@@ -5,19 +5,12 @@
 #include "estimator/behaviour/behaviour.h"
 #include "estimator/library/workspace_plan.h"
 #include "estimator/memory/device_memory.h"
+#include "estimator/memory/evaluation_memory.h"
 #include "estimator/memory/memory_estimate.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
 
 namespace plimsoll {
-
-// A pass that is run between steps, at its point.
-struct EvaluationPoint {
-  const CompiledModel* model = nullptr;
-  BoundStep bound;
-  Binding binding;
-  WorkspacePlan workspaces;
-};
 
 // A step at a point, and all that what it takes of memory depends on.
 struct MemoryQuestion {

@@ -32,7 +32,7 @@ std::span<const SettingRow> evaluation_settings() {
        .group = kTrainingGroup,
        .shown = kDetail,
        .help = "with --eval-batch: batches whose logits stay on the GPU for metrics, until they "
-               "are moved (eval_accumulation_steps); 0: the loss alone is kept",
+               "are moved (eval_accumulation_steps); 0: only the loss is kept",
        .default_text = "0",
        .value = count_value<&Request::recipe, &Recipe::evaluation, &Evaluation::gathered>(
            0, kMostBatches),

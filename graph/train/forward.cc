@@ -174,9 +174,9 @@ void Forward::find_data(const std::vector<TensorId>& returned) {
   const std::vector<char> read = read_by_nodes(graph_);
   is_read_.assign(read.begin(), read.end());
   for (const TensorId out : returned) is_read_[out] = true;
-  std::vector<TensorId> held = returned;
-  if (const auto head = loss_within_model()) held.push_back(head->hidden);
-  last_uses_ = last_uses(graph_, held, machine_.policy().names_hold_values);
+  std::vector<TensorId> kept = returned;
+  if (const auto head = loss_within_model()) kept.push_back(head->hidden);
+  last_uses_ = last_uses(graph_, kept, machine_.policy().names_hold_values);
   read_as_data_.assign(graph_.tensors.size(), false);
   meets_data_.assign(graph_.tensors.size(), false);
   const std::vector<char> independent = input_independent(graph_);
