@@ -86,7 +86,7 @@ Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const Bou
                                            const Binding& binding, const TimeContext& context,
                                            LastReplay* last) const {
   auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
-  auto evaluation = TRY(evaluation_point(model, binding, context));
+  auto evaluation = TRY(evaluation_point(model, bound, binding, context));
   auto memory = TRY(plan_device({model, bound, binding, platform_, behaviour_, request_, workspaces,
                                  evaluation ? &*evaluation : nullptr},
                                 request_.minimum, last));
@@ -95,13 +95,18 @@ Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const Bou
 
 // Other frameworks than PyTorch run it in a network of its own.
 Result<std::optional<EvaluationPoint>> Evaluator::evaluation_point(
-    const CompiledModel& model, const Binding& binding, const TimeContext& context) const {
+    const CompiledModel& model, const BoundStep& step, const Binding& binding,
+    const TimeContext& context) const {
   if (!model.evaluation || !behaviour_.allocator.python_names) return std::nullopt;
   Binding at = evaluation_at(model, binding);
   auto bound = TRY(bind_where_valid(*model.evaluation, at));
   auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
-  return EvaluationPoint{model.evaluation.get(), std::move(bound), std::move(at),
-                         std::move(workspaces), model.recipe.evaluation.gathered};
+  return EvaluationPoint{model.evaluation.get(),
+                         std::move(bound),
+                         std::move(at),
+                         std::move(workspaces),
+                         model.recipe.evaluation.gathered,
+                         gradients_left(model, step)};
 }
 
 Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,

@@ -66,6 +66,7 @@ class Evaluator {
                                   LastReplay* last) const;
   // Nothing where nothing is run between steps, or the framework is another than PyTorch.
   Result<std::optional<EvaluationPoint>> evaluation_point(const CompiledModel& model,
+                                                          const BoundStep& step,
                                                           const Binding& binding,
                                                           const TimeContext& context) const;
 

@@ -63,8 +63,9 @@ class Program {
     constexpr int64_t kPasses = 2;
     Pass pass(between.events, between.workspaces);
     TRY(check(pass));
-    std::vector<int32_t> batch;
+    std::vector<int32_t> batch, left;
     int32_t named = -1, joined = -1;
+    for (const int64_t bytes : between.left) left.push_back(born(bytes, 0));
     int64_t passes = std::max<int64_t>(0, between.gathered - kPasses);
     if (passes > 0) joined = born(passes * between.outputs, 0);
     for (int64_t i = 0; i < kPasses; ++i) {
@@ -82,7 +83,9 @@ class Program {
     for (const int32_t id : {named, joined}) {
       if (id >= 0) dies(id);
     }
-    for (const int32_t id : batch) dies(id);
+    for (const auto* ids : {&batch, &left}) {
+      for (const int32_t id : *ids) dies(id);
+    }
     events_.push_back(mark());
     return {};
   }

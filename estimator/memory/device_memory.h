@@ -42,7 +42,8 @@ struct PassesBetween {
   std::vector<int64_t> inputs;    // of one pass, targets included
   std::vector<StepEvent> events;  // of one pass; tensor ids dense from 0
   std::vector<WorkspaceUse> workspaces;
-  int64_t outputs = 0;  // bytes that a pass hands to who gathers them
+  std::vector<int64_t> left{};  // by the step before, until the passes are over
+  int64_t outputs = 0;          // bytes that a pass hands to who gathers them
   int64_t gathered =
       0;  // passes whose outputs are gathered, joined with those of the passes before
   bool operator==(const PassesBetween&) const = default;

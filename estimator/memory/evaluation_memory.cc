@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "estimator/memory/replay_input.h"
+#include "graph/base/checked.h"
 #include "graph/ir/display_name.h"
 
 namespace plimsoll {
@@ -44,9 +45,8 @@ int64_t sum_of(const BytesByRole& roles) {
 
 // Where more is alive as the outputs of all passes are joined: those of the others and of the last
 // one, and all of them once more.
-void take_joining(const Timeline& step, const Timeline& pass, int64_t outputs,
+void take_joining(BytesByRole joining, const Timeline& step, const Timeline& pass, int64_t outputs,
                   EvaluationMemory& m) {
-  BytesByRole joining = step.persistent_by_role;
   joining[kInputs] = step.peak_by_role[kInputs] + pass.peak_by_role[kInputs];
   joining[kTemporaries] += outputs;
   if (sum_of(joining) <= sum_of(m.peak_by_role)) return;
@@ -57,18 +57,29 @@ void take_joining(const Timeline& step, const Timeline& pass, int64_t outputs,
 
 }  // namespace
 
+std::vector<int64_t> gradients_left(const CompiledModel& step, const BoundStep& bound) {
+  std::vector<int64_t> left;
+  if (step.recipe.zero_grad != ZeroGrad::kBefore || step.step.gradients_stay) return left;
+  for (const Event& e : step.step.events) {
+    if (e.kind == Event::Kind::kBecomeGradient && !step.step.buffers[e.id].resident)
+      left.push_back(bound.buffer_bytes[e.id]);
+  }
+  return left;
+}
+
 PassesBetween passes_between(const EvaluationPoint& pass, const AllocatorBehaviour& allocator) {
   ReplayInput input = replay_input(*pass.model, pass.bound, pass.workspaces, allocator,
                                    std::nullopt, storages_of(*pass.model, pass.bound, allocator));
   return {.inputs = std::move(input.inputs),
           .events = std::move(input.step),
           .workspaces = std::move(input.workspaces),
+          .left = pass.left,
           .outputs = output_bytes(pass),
           .gathered = pass.gathered};
 }
 
 void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeline& step,
-                    MemoryEstimate& memory) {
+                    int64_t granule, MemoryEstimate& memory) {
   EvaluationMemory& m = *memory.evaluation;
   m.batch = batch_at(*pass.model, pass.binding);
   m.outputs_bytes = output_bytes(pass);
@@ -80,14 +91,17 @@ void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeli
   m.peak_phase = t.peak_phase;
   m.peak_node = t.peak_node == kNoNode ? "" : display_name(pass.model->graph, t.peak_node);
   // What stays of the training is in place of what the pass has of it: weights among it.
+  BytesByRole stays = step.persistent_by_role;
+  for (const int64_t bytes : pass.left)
+    stays[static_cast<size_t>(Role::kGradient)] += round_up(bytes, granule);
   BytesByRole& roles = m.peak_by_role;
-  roles = step.persistent_by_role;
+  roles = stays;
   roles[kInputs] = step.peak_by_role[kInputs] + t.peak_by_role[kInputs];
   for (size_t r = 0; r < roles.size(); ++r) {
     if (r != kInputs) roles[r] += t.peak_by_role[r] - t.persistent_by_role[r];
   }
   roles[kTemporaries] += m.gathered_bytes;
-  if (gathered > 1) take_joining(step, t, 2 * gathered * m.outputs_bytes, m);
+  if (gathered > 1) take_joining(stays, step, t, 2 * gathered * m.outputs_bytes, m);
   m.live_peak_bytes = sum_of(roles);
   m.holds_peak = m.live_peak_bytes > m.step_live_peak_bytes;
   if (!m.holds_peak) return;

@@ -17,14 +17,19 @@ struct EvaluationPoint {
   BoundStep bound;
   Binding binding;
   WorkspacePlan workspaces;
-  int64_t gathered = 0;  // passes whose outputs gather on the device
+  int64_t gathered = 0;         // passes whose outputs gather on the device
+  std::vector<int64_t> left{};  // bytes of gradients_left()
 };
+
+// Gradients that the program sets to none as the next step begins: they are there in between.
+std::vector<int64_t> gradients_left(const CompiledModel& step, const BoundStep& bound);
 
 PassesBetween passes_between(const EvaluationPoint& pass, const AllocatorBehaviour& allocator);
 
 // Fills in `memory.evaluation`, whose replay is known, and what `memory` has of the peak where the
 // evaluation holds it: else it is the step's, of timeline `step`.
+// `granule`: as of walk().
 void set_evaluation(const EvaluationPoint& pass, const Timeline& of_pass, const Timeline& step,
-                    MemoryEstimate& memory);
+                    int64_t granule, MemoryEstimate& memory);
 
 }  // namespace plimsoll

@@ -281,7 +281,8 @@ void plan_memory(const MemoryQuestion& of, MemoryEstimate& m) {
   if (m.evaluation) {
     const EvaluationPoint& pass = *of.evaluation;
     const auto shared = storages_of(*pass.model, pass.bound, allocator);
-    set_evaluation(pass, timeline_of(pass.model->step, pass.bound, shared), timeline, m);
+    set_evaluation(pass, timeline_of(pass.model->step, pass.bound, shared), timeline,
+                   allocator.rounding, m);
   }
   set_host(of, m);
 }

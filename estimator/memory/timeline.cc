@@ -90,7 +90,7 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
     // Gradients that are windows on one storage count it once.
     if (e.kind == Event::Kind::kBecomeGradient && live.roles[e.id] != Role::kGradient) {
       t.gradient_bytes += bound.buffer_bytes[e.id];
-      if (step.gradients_stay) t.persistent_by_role[index(Role::kGradient)] += live.size(e.id);
+      if (step.gradients_stay) t.persistent_bytes += live.size(e.id);
     }
     live.apply(e);
     t.activations_peak_bytes =
@@ -110,7 +110,7 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
     }
   }
   t.gradient_bytes += t.resident_bytes[index(Role::kGradient)];
-  t.persistent_bytes =
+  t.persistent_bytes +=
       std::accumulate(t.persistent_by_role.begin(), t.persistent_by_role.end(), int64_t{0});
   return t;
 }
