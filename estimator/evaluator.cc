@@ -11,6 +11,7 @@
 #include "estimator/answer/platform_notes.h"
 #include "estimator/library/conv_choice.h"
 #include "estimator/memory/replay_input.h"
+#include "estimator/model/evaluation_pass.h"
 #include "estimator/model/model_source.h"
 #include "estimator/model/valid_step.h"
 #include "estimator/request/find_platform.h"
@@ -25,7 +26,7 @@ Result<CompiledModel> compile(const Request& request, const Platform& platform) 
 
 Result<CompiledModel> compile(const Request& request, const AutogradBehaviour& behaviour) {
   auto model = TRY(load_model(request));
-  return compile(std::move(model), request, behaviour.recipe, behaviour.policy);
+  return compile_with_evaluation(std::move(model), request, behaviour.recipe, behaviour.policy);
 }
 
 Evaluator::Evaluator(Platform platform, const Request& request, Behaviour behaviour,
@@ -85,10 +86,27 @@ Result<OperatingPoint> Evaluator::point_of(const CompiledModel& model, const Bou
                                            const Binding& binding, const TimeContext& context,
                                            LastReplay* last) const {
   auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
-  auto memory =
-      TRY(plan_device({model, bound, binding, platform_, behaviour_, request_, workspaces},
-                      request_.minimum, last));
-  return OperatingPoint{std::move(workspaces), std::move(memory)};
+  auto evaluation = TRY(evaluation_point(model, bound, binding, context));
+  auto memory = TRY(plan_device({model, bound, binding, platform_, behaviour_, request_, workspaces,
+                                 evaluation ? &*evaluation : nullptr},
+                                request_.minimum, last));
+  return OperatingPoint{std::move(workspaces), std::move(memory), std::move(evaluation)};
+}
+
+// Other frameworks than PyTorch run it in a network of its own.
+Result<std::optional<EvaluationPoint>> Evaluator::evaluation_point(
+    const CompiledModel& model, const BoundStep& step, const Binding& binding,
+    const TimeContext& context) const {
+  if (!model.evaluation || !behaviour_.allocator.python_names) return std::nullopt;
+  Binding at = evaluation_at(model, binding);
+  auto bound = TRY(bind_where_valid(*model.evaluation, at));
+  auto workspaces = TRY(plan_workspaces(bound, platform_.device, context));
+  return EvaluationPoint{model.evaluation.get(),
+                         std::move(bound),
+                         std::move(at),
+                         std::move(workspaces),
+                         model.recipe.evaluation.gathered,
+                         gradients_left(model, step)};
 }
 
 Result<OperatingPoint> Evaluator::operating_point(const CompiledModel& model,
@@ -160,7 +178,9 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
   bound = std::move(longest);
   set_workspaces(prices, workspaces);
   e.memory = point.memory;
-  plan_memory({model, *bound, largest, platform_, behaviour_, request_, workspaces}, e.memory);
+  plan_memory({model, *bound, largest, platform_, behaviour_, request_, workspaces,
+               point.evaluation ? &*point.evaluation : nullptr},
+              e.memory);
   e.input = model.facts;
   e.input.batch = batch_at(model, binding);
   e.input.symbols = binding;

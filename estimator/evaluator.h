@@ -30,6 +30,7 @@ tl::unexpected<Diagnostics> too_long(const Device& device);
 struct OperatingPoint {
   WorkspacePlan workspaces;
   MemoryEstimate memory;  // of plan_device()
+  std::optional<EvaluationPoint> evaluation{};
 };
 
 // Prices compiled models on one platform. What is prepared once, calibrations among it, is prepared
@@ -63,6 +64,11 @@ class Evaluator {
   Result<OperatingPoint> point_of(const CompiledModel& model, const BoundStep& bound,
                                   const Binding& binding, const TimeContext& context,
                                   LastReplay* last) const;
+  // Nothing where nothing is run between steps, or the framework is another than PyTorch.
+  Result<std::optional<EvaluationPoint>> evaluation_point(const CompiledModel& model,
+                                                          const BoundStep& step,
+                                                          const Binding& binding,
+                                                          const TimeContext& context) const;
 
   Platform platform_;
   Request request_;

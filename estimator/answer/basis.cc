@@ -56,6 +56,17 @@ Sentences memory_basis(const MemoryEstimate& memory) {
   return basis;
 }
 
+Sentences evaluation_basis(const MemoryEstimate& memory, const Recipe& recipe) {
+  if (!memory.evaluation) return {};
+  const int64_t gathered = recipe.evaluation.gathered;
+  return {fmt::format(
+      "evaluation: forward passes and the loss in batches of {} between steps, without gradients "
+      "or dropout, in the memory that the steps have reserved; {}",
+      memory.evaluation->batch,
+      gathered == 0 ? "only the loss is kept"
+                    : fmt::format("the outputs of {} batches are gathered on the GPU", gathered))};
+}
+
 // Whose processes the range of memory is of, where it is of more than steps.
 Sentences program_basis(const TrainerRow* trainer, const Recipe& recipe) {
   const MemorySpread* spread = memory_spread(trainer, recipe);
@@ -88,6 +99,7 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   append(basis, answer.time.basis);
   append(basis, measured_basis(platform, workspaces));
   append(basis, memory_basis(answer.memory));
+  append(basis, evaluation_basis(answer.memory, model.recipe));
   append(basis, program_basis(request.trainer, model.recipe));
   if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
   if (answer.memory.held_by_names > 0) {

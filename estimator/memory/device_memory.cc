@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "graph/base/try.h"
 
@@ -11,36 +12,84 @@ namespace {
 
 using StepKind = StepEvent::Kind;
 
+// Events of a step or of a pass, with what of it is there.
+struct Pass {
+  Pass(const std::vector<StepEvent>& of, const std::vector<WorkspaceUse>& with)
+      : events(of), workspaces(with), ids(of.size(), -1), timed(with.size(), false) {}
+  const std::vector<StepEvent>& events;
+  const std::vector<WorkspaceUse>& workspaces;
+  std::vector<int32_t> ids;  // by tensor: in the program; below 0: none
+  std::vector<bool> timed;
+};
+
 class Program {
  public:
   explicit Program(const ReplayInput& input)
-      : input_(input),
-        held_(input.step.size(), -1),
-        kept_(input.kept.size(), false),
-        timed_(input.workspaces.size(), false) {}
+      : input_(input), step_(input.step, input.workspaces), kept_(input.kept.size(), false) {}
 
   Result<Events> write() {
-    TRY(check());
-    events_.reserve(input_.resident.size() + 2 * static_cast<size_t>(input_.steps) * held_.size());
+    TRY(check(step_));
+    events_.reserve(input_.resident.size() +
+                    2 * static_cast<size_t>(input_.steps) * step_.ids.size());
     for (const int64_t bytes : input_.resident) born(bytes, 0);
-    for (int step = 0; step < input_.steps; ++step) {
-      load(step);
-      if (step == 0) pass_at_first();
-      for (const StepEvent& event : input_.step) {
-        // In step 0 nothing lives on from a step before.
-        const bool frees = event.kind == StepKind::kFree;
-        if (frees && step > 0 && held_[static_cast<size_t>(event.id)] < 0) {
-          return error("E902",
-                       "tensor " + std::to_string(event.id) + " is freed but not allocated");
-        }
-        add(event, step);
-      }
-      events_.push_back(mark());
+    for (int step = 0; step < input_.steps; ++step) TRY(run(step));
+    if (input_.between) {
+      TRY(run_between(*input_.between));
+      TRY(run(input_.steps));
     }
     return std::move(events_);
   }
 
  private:
+  Result<void> run(int step) {
+    load(step);
+    if (step == 0) pass_at_first();
+    for (const StepEvent& event : step_.events) {
+      // In step 0 nothing lives on from a step before.
+      const bool frees = event.kind == StepKind::kFree;
+      if (frees && step > 0 && step_.ids[static_cast<size_t>(event.id)] < 0)
+        return error("E902", "tensor " + std::to_string(event.id) + " is freed but not allocated");
+      add(event, step_, step);
+    }
+    events_.push_back(mark());
+    return {};
+  }
+
+  // Hugging Face's Trainer.evaluation_loop() (transformers/trainer.py 5.24) and its
+  // EvalLoopContainer: a name holds the outputs of the pass before, and those of all passes are
+  // joined anew behind each. Of many passes the last two are written down: what others joined is
+  // free again, and given back where memory is short.
+  Result<void> run_between(const PassesBetween& between) {
+    constexpr int64_t kPasses = 2;
+    Pass pass(between.events, between.workspaces);
+    TRY(check(pass));
+    std::vector<int32_t> batch, left;
+    int32_t named = -1, joined = -1;
+    for (const int64_t bytes : between.left) left.push_back(born(bytes, 0));
+    int64_t passes = std::max<int64_t>(0, between.gathered - kPasses);
+    if (passes > 0) joined = born(passes * between.outputs, 0);
+    for (int64_t i = 0; i < kPasses; ++i) {
+      std::vector<int32_t> next;
+      for (const int64_t bytes : between.inputs) next.push_back(born(bytes, input_.loader_stream));
+      for (const int32_t id : std::exchange(batch, std::move(next))) dies(id);
+      for (const StepEvent& event : pass.events) add(event, pass, input_.steps);
+      if (named >= 0) dies(std::exchange(named, -1));
+      if (between.gathered > 0) named = born(between.outputs, 0);
+      // The first of all is not joined with any; of one alone nothing is left behind its pass.
+      if (between.gathered == 1) dies(std::exchange(named, -1));
+      if (between.gathered > 1 && ++passes == 1) joined = std::exchange(named, -1);
+      if (passes > 1) dies(std::exchange(joined, born(passes * between.outputs, 0)));
+    }
+    for (const int32_t id : {named, joined}) {
+      if (id >= 0) dies(id);
+    }
+    for (const auto* ids : {&batch, &left}) {
+      for (const int32_t id : *ids) dies(id);
+    }
+    events_.push_back(mark());
+    return {};
+  }
+
   // Events are written where they stand: copied, they would wait for their own writes.
   int32_t born(int64_t bytes, uint16_t stream, int64_t least = AllocatorEvent::kRequired) {
     AllocatorEvent& event = events_.emplace_back();
@@ -58,11 +107,11 @@ class Program {
   }
 
   // Every id of the step has something that it stands for.
-  Result<void> check() const {
-    for (const StepEvent& event : input_.step) {
-      const size_t limit = event.kind == StepKind::kWorkspace ? input_.workspaces.size()
+  Result<void> check(const Pass& pass) const {
+    for (const StepEvent& event : pass.events) {
+      const size_t limit = event.kind == StepKind::kWorkspace ? pass.workspaces.size()
                            : event.kind == StepKind::kKept    ? input_.kept.size()
-                                                              : input_.step.size();
+                                                              : pass.events.size();
       if (event.kind != StepKind::kUpdate && static_cast<size_t>(event.id) >= limit) {
         return error("E902", "step event id " + std::to_string(event.id) + " is out of range");
       }
@@ -85,18 +134,18 @@ class Program {
     for (const int32_t id : batches_[static_cast<size_t>(step - 1)]) dies(id);
   }
 
-  void add(const StepEvent& event, int step) {
+  void add(const StepEvent& event, Pass& pass, int step) {
     const auto id = static_cast<size_t>(event.id);
     switch (event.kind) {
       case StepKind::kAllocate:
-        held_[id] = born(event.bytes, event.stream);
+        pass.ids[id] = born(event.bytes, event.stream);
         break;
       case StepKind::kFree:
-        if (held_[id] >= 0) dies(held_[id]);
-        held_[id] = -1;
+        if (pass.ids[id] >= 0) dies(pass.ids[id]);
+        pass.ids[id] = -1;
         break;
       case StepKind::kWorkspace:
-        use(id, event.stream);
+        use(id, pass, event.stream);
         break;
       case StepKind::kKept:
         if (!kept_[id]) born(input_.kept[id], event.stream);
@@ -108,13 +157,13 @@ class Program {
     }
   }
 
-  void use(size_t problem, uint16_t stream) {
-    const WorkspaceUse& use = input_.workspaces[problem];
-    if (use.largest > 0 && !timed_[problem]) {
+  void use(size_t problem, Pass& pass, uint16_t stream) {
+    const WorkspaceUse& use = pass.workspaces[problem];
+    if (use.largest > 0 && !pass.timed[problem]) {
       for (const int64_t bytes : use.tried) scratch(bytes, 0, stream);
       if (use.tried.empty()) scratch(use.largest, 0, stream);
       if (input_.timing_empties_cache) events_.push_back(empty_cache());
-      timed_[problem] = true;
+      pass.timed[problem] = true;
     }
     scratch(use.bytes, std::min(use.least, use.bytes), stream);
   }
@@ -135,12 +184,12 @@ class Program {
   }
 
   const ReplayInput& input_;
+  Pass step_;
   Events events_;
   int32_t next_id_ = 0;
   int loaded_ = 0;
   std::vector<std::vector<int32_t>> batches_;
-  std::vector<int32_t> held_;  // tensor of the step -> id in the program
-  std::vector<bool> kept_, timed_;
+  std::vector<bool> kept_;
 };
 
 double half_width(const MemoryEstimate& memory, int64_t largest_workspace, const RangeRule& rule) {
@@ -206,12 +255,19 @@ Result<MemoryEstimate> device_memory(const ReplayInput& input, const AllocatorRu
   memory.reserved_bytes = replayed.reserved_peak;
   memory.allocated_peak_bytes = replayed.allocated_peak;
   int64_t live = replayed.requested_peak;
+  if (input.between) {
+    const AllocatorState& last_pass = replayed.marks.rbegin()[1];
+    memory.evaluation.emplace().allocated_peak_bytes = last_pass.allocated_peak;
+  }
   const bool timed = std::ranges::any_of(input.workspaces, &WorkspaceUse::largest);
   if (timed && input.timing_empties_cache) {
     memory.timing_peak_bytes = memory.allocated_peak_bytes;
     memory.reserved_bytes = replayed.reserved_end;
     memory.allocated_peak_bytes = memory.steady_allocated_bytes;
-    live = std::min(live, memory.steady_allocated_bytes);
+    if (memory.evaluation)
+      memory.allocated_peak_bytes =
+          std::max(memory.allocated_peak_bytes, memory.evaluation->allocated_peak_bytes);
+    live = std::min(live, memory.allocated_peak_bytes);
   }
   memory.device_bytes = context.bytes + memory.reserved_bytes;
   memory.device_range = range_of(memory, live, largest_chosen(input.workspaces), context, range);

@@ -36,6 +36,19 @@ struct StepEvent {
   bool operator==(const StepEvent&) const = default;
 };
 
+// Passes that run behind the last step with what stays of it, over batches of their own; another
+// step follows.
+struct PassesBetween {
+  std::vector<int64_t> inputs;    // of one pass, targets included
+  std::vector<StepEvent> events;  // of one pass; tensor ids dense from 0
+  std::vector<WorkspaceUse> workspaces;
+  std::vector<int64_t> left{};  // by the step before, until the passes are over
+  int64_t outputs = 0;          // bytes that a pass hands to who gathers them
+  int64_t gathered =
+      0;  // passes whose outputs are gathered, joined with those of the passes before
+  bool operator==(const PassesBetween&) const = default;
+};
+
 struct ReplayInput {
   std::vector<int64_t> resident;  // parameters and buffers, in the order of their creation
   std::vector<int64_t> inputs;    // of one step, targets included
@@ -54,6 +67,7 @@ struct ReplayInput {
   int steps = 3;
   // What the device has for the allocator, where that shapes what it takes; 0: no matter.
   int64_t capacity = 0;
+  std::optional<PassesBetween> between{};
   bool operator==(const ReplayInput&) const = default;
 };
 

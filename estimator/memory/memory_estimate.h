@@ -20,6 +20,35 @@ struct GrownMemory {
   Range range;
 };
 
+// Of what is run between steps, with what of the training stays there.
+struct EvaluationMemory {
+  int64_t batch = 0;
+  int64_t outputs_bytes = 0;   // of one pass, as they are gathered
+  int64_t gathered_bytes = 0;  // on the card, of the passes before the last one
+  int64_t live_peak_bytes = 0, allocated_peak_bytes = 0;
+  int64_t step_live_peak_bytes = 0, step_allocated_peak_bytes = 0;
+  Phase peak_phase = Phase::kForward;
+  std::string peak_node;
+  BytesByRole peak_by_role{};
+  bool holds_peak = false;  // of the run: it takes more than a step
+};
+
+inline void describe(Fields& f, EvaluationMemory& m) {
+  f("batch", m.batch, {.low = 1});
+  f("outputs_bytes", m.outputs_bytes, "what the model returns for one batch");
+  f("gathered_bytes", m.gathered_bytes, "outputs of earlier batches that are still on the GPU");
+  f("live_peak_bytes", m.live_peak_bytes, "live tensors at most while the model is evaluated");
+  f("allocated_peak_bytes", m.allocated_peak_bytes);
+  f("step_live_peak_bytes", m.step_live_peak_bytes, "the same of a training step");
+  f("step_allocated_peak_bytes", m.step_allocated_peak_bytes);
+  f.object("peak", [&] {
+    f("phase", m.peak_phase);
+    f("node", m.peak_node, {.null_where = m.peak_node.empty()});
+    describe_roles(f, "by_role", m.peak_by_role);
+  });
+  f("holds_peak", m.holds_peak, "the peak of the run is in the evaluation, not in a step");
+}
+
 struct MemoryEstimate {
   int64_t parameter_count = 0;
   int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
@@ -34,6 +63,7 @@ struct MemoryEstimate {
   Phase peak_phase = Phase::kForward;
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};
+  std::optional<EvaluationMemory> evaluation;
   std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   int64_t workspace_bytes = 0;
   int64_t timed_workspace_bytes = 0;  // most that timing an algorithm asks for; 0: none is timed
@@ -65,7 +95,14 @@ struct MemoryEstimate {
   int64_t host_bytes = 0;       // of the process and those that load its batches
   bool host_asked = false;      // the request says how data are loaded
   Range host_range;
+
+  bool in_evaluation() const { return evaluation && evaluation->holds_peak; }
 };
+
+// "backward", or "evaluation, loss": what the run does at its peak.
+inline std::string peak_moment(const MemoryEstimate& m) {
+  return (m.in_evaluation() ? "evaluation, " : "") + std::string(name(m.peak_phase));
+}
 
 // `on_host`: nothing runs on a card. `in_peak` describes what more is known of the peak.
 template <class InPeak>
@@ -90,8 +127,12 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
     f("phase", m.peak_phase);
     f("node", m.peak_node, {.null_where = m.peak_node.empty()});
     describe_roles(f, "by_role", m.peak_by_role);
+    f("during", std::string(m.in_evaluation() ? "evaluation" : "step"),
+      {.meaning = "what the run does at its peak", .absent_where = !m.evaluation});
     in_peak();
   });
+  f("evaluation", m.evaluation,
+    {.meaning = "of what is run between steps", .absent_where = !m.evaluation});
   f("workspace_bytes", m.workspace_bytes,
     {.meaning = "null: not known of a run on the host",
      .null_where = on_host,

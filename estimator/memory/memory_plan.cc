@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "estimator/memory/demand.h"
+#include "estimator/memory/evaluation_memory.h"
 #include "estimator/memory/host_memory.h"
 #include "estimator/memory/process_context.h"
 #include "estimator/memory/replay_input.h"
@@ -129,6 +131,7 @@ struct Replaying {
     ReplayInput input = replay_input(of.model, of.bound, scratch, allocator, modules, storages);
     if (modules)
       add_unnamed(input, walk(of.model.step, of.bound, allocator.rounding, storages).peak_bytes);
+    if (of.evaluation) input.between = passes_between(*of.evaluation, allocator);
     set_loader(input, of.program.prefetch, allocator.prefetched_batches);
     if (std::holds_alternative<StaticRules>(of.platform.allocator)) set_static(input);
     input.timing_empties_cache = allocator.timing_empties_cache;
@@ -262,13 +265,24 @@ void set_host(const MemoryQuestion& of, MemoryEstimate& m) {
 void plan_memory(const MemoryQuestion& of, MemoryEstimate& m) {
   const AllocatorBehaviour& allocator = of.behaviour.allocator;
   const std::vector<BufferId> storages = storages_of(of.model, of.bound, allocator);
-  set_live(m, walk(of.model.step, of.bound, allocator.rounding, storages), of.model, of.binding);
+  const auto timeline_of = [&](const Step& step, const BoundStep& bound,
+                               std::span<const BufferId> shared) {
+    return walk(step, bound, allocator.rounding, shared);
+  };
+  const Timeline timeline = timeline_of(of.model.step, of.bound, storages);
+  set_live(m, timeline, of.model, of.binding);
   for (const int64_t bytes : allocator.library_buffers) m.library_bytes += bytes;
   set_workspace(m, of.workspaces);
   if (allocator.demand_spread > 0) {
     const auto live = profile(of.model.step, of.bound, allocator.rounding, storages);
     m.steady_range = tensors_range(m.steady_allocated_bytes, of.model.step, live, of.workspaces,
                                    allocator.demand_spread);
+  }
+  if (m.evaluation) {
+    const EvaluationPoint& pass = *of.evaluation;
+    const auto shared = storages_of(*pass.model, pass.bound, allocator);
+    set_evaluation(pass, timeline_of(pass.model->step, pass.bound, shared), timeline,
+                   allocator.rounding, m);
   }
   set_host(of, m);
 }

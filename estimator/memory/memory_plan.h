@@ -5,6 +5,7 @@
 #include "estimator/behaviour/behaviour.h"
 #include "estimator/library/workspace_plan.h"
 #include "estimator/memory/device_memory.h"
+#include "estimator/memory/evaluation_memory.h"
 #include "estimator/memory/memory_estimate.h"
 #include "estimator/model/compiled_model.h"
 #include "estimator/step/bound_step.h"
@@ -20,6 +21,7 @@ struct MemoryQuestion {
   const Behaviour& behaviour;
   const ProgramRequest& program;
   const WorkspacePlan& workspaces;
+  const EvaluationPoint* evaluation = nullptr;  // null: nothing is run between steps
 };
 
 // What the driver shows, and the verdict, without what a report adds: all that a search

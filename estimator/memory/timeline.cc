@@ -78,7 +78,8 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
     const Buffer& buffer = step.buffers[id];
     if (!buffer.resident) continue;
     t.resident_bytes[index(buffer.role)] += bound.buffer_bytes[id];
-    if (buffer.role != Role::kInput) t.persistent_bytes += live.size(id);
+    if (buffer.role == Role::kInput) continue;
+    t.persistent_by_role[index(buffer.role)] += live.size(id);
   }
   for (const Saved& s : step.saved) t.saved_bytes += live.size(s.buffer);
   t.peak_bytes = live.total;
@@ -109,6 +110,8 @@ Timeline walk(const Step& step, const BoundStep& bound, int64_t granule,
     }
   }
   t.gradient_bytes += t.resident_bytes[index(Role::kGradient)];
+  t.persistent_bytes +=
+      std::accumulate(t.persistent_by_role.begin(), t.persistent_by_role.end(), int64_t{0});
   return t;
 }
 

@@ -39,7 +39,8 @@ struct Timeline {
   // What stays between steps, without the batch and its targets, in the allocator's granules, as
   // is everything below.
   int64_t persistent_bytes = 0;
-  int64_t saved_bytes = 0;  // alive at the end of forward for the backward's sake
+  BytesByRole persistent_by_role{};  // without gradients that the next forward pass lets go of
+  int64_t saved_bytes = 0;           // alive at the end of forward for the backward's sake
   int64_t peak_bytes = 0;
   size_t peak_event = 0;
   Phase peak_phase = Phase::kForward;

@@ -27,7 +27,7 @@ Result<std::vector<std::string>> adapt(Graph& graph, const Recipe& recipe,
   std::vector<std::string> basis;
   Finetune requested = recipe.finetune;
   requested.quantize = quantization_of(requested);
-  if (recipe.mode == Mode::kInference) requested.kind = FinetuneKind::kFull;
+  if (recipe.mode == Mode::kInference && !recipe.evaluates) requested.kind = FinetuneKind::kFull;
   if (requested.kind == FinetuneKind::kFull && !requested.quantize) return basis;
   if (requested.targets.empty())
     requested.targets = names.targets.empty() ? "all-linear" : names.targets;

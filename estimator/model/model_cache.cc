@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estimator/model/evaluation_pass.h"
 #include "estimator/model/model_source.h"
 #include "graph/base/try.h"
 
@@ -35,7 +36,7 @@ Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Rec
   if (known != entries.end()) return &*known;
   const ModelRequest here = at_sizes(request, sizes);
   auto loaded = TRY(load(here));
-  auto compiled = TRY(compile(std::move(loaded), here, recipe, policy));
+  auto compiled = TRY(compile_with_evaluation(std::move(loaded), here, recipe, policy));
   events_ += compiled.step.events.size();
   return &entries.emplace_front(request, recipe, policy, std::move(compiled));
 }

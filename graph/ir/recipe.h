@@ -42,6 +42,13 @@ struct TrainingRule {
   bool operator==(const TrainingRule&) const = default;
 };
 
+// What a program evaluates between steps of training.
+struct Evaluation {
+  int64_t batch = 0;     // of one pass; 0: nothing is evaluated
+  int64_t gathered = 0;  // passes whose outputs gather on the device; 0: their losses alone
+  bool operator==(const Evaluation&) const = default;
+};
+
 struct Recipe {
   Mode mode = Mode::kTrain;
   const OptimizerRow* optimizer = find_optimizer("momentum");
@@ -80,6 +87,9 @@ struct Recipe {
   std::optional<bool> unrolled;
   // Inference that answers many requests: keys and values of their positions stay on the card.
   bool serve = false;
+  Evaluation evaluation;
+  // Inference between those steps: of the model as it is trained, adapters and all, with a loss.
+  bool evaluates = false;
   bool compiled = false;  // by torch.compile: kernels are fused (eager/fusion.h)
   ParallelPlan parallel;
   Finetune finetune;

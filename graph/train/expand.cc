@@ -288,7 +288,7 @@ class Expander {
     if (has_masters()) widen_outputs(*chain.back(), *recipe_.precision->master);
     if (recipe_.widened_outputs == WidenedOutputs::kFabric)
       widen_outputs(*chain.back(), DType::kFloat32);
-    if (!trains_) {
+    if (!trains_ && !recipe_.evaluates) {
       machine_.end_autocast();
       machine_.mark_end_of_forward();
       return {};
@@ -302,6 +302,11 @@ class Expander {
       widen_outputs(*chain.back(), DType::kFloat32);
     if (!recipe_.keeps_outputs && recipe_.score_metrics == 0) {
       for (const TensorId id : chain.back()->outputs) value(id) = {};
+    }
+    if (!trains_) {
+      held_.push_back(std::move(loss));
+      machine_.mark_end_of_forward();
+      return {};
     }
     MicroBatch& made = in_flight_[number_of(work)];
     made.loss = std::move(loss);

@@ -162,11 +162,21 @@ Value Forward::constant(TensorId id) {
   return machine_.resident(t.dtype, *t.shape, Role::kBuffer);
 }
 
+// transformers' models take the loss of labels themselves: what their last layer read still has a
+// name there. Where they are trained, the gradient of that layer keeps it.
+std::optional<LanguageHead> Forward::loss_within_model() const {
+  const Recipe& recipe = machine_.recipe();
+  const bool within = recipe.evaluates && recipe.loss == Loss::kCausalLm && !loss_runs_head(recipe);
+  return within ? find_language_head(graph_, graph_.outputs) : std::nullopt;
+}
+
 void Forward::find_data(const std::vector<TensorId>& returned) {
   const std::vector<char> read = read_by_nodes(graph_);
   is_read_.assign(read.begin(), read.end());
   for (const TensorId out : returned) is_read_[out] = true;
-  last_uses_ = last_uses(graph_, returned, machine_.policy().names_hold_values);
+  std::vector<TensorId> kept = returned;
+  if (const auto head = loss_within_model()) kept.push_back(head->hidden);
+  last_uses_ = last_uses(graph_, kept, machine_.policy().names_hold_values);
   read_as_data_.assign(graph_.tensors.size(), false);
   meets_data_.assign(graph_.tensors.size(), false);
   const std::vector<char> independent = input_independent(graph_);

@@ -58,6 +58,7 @@ class Forward {
  private:
   using Inputs = std::vector<std::pair<TensorId, eager::Value>>;
 
+  std::optional<LanguageHead> loss_within_model() const;
   void find_data(const std::vector<TensorId>& returned);
   void release_after_last_use(const std::vector<WeightRole>& kinds, WeightRole kind);
   eager::Value weight(TensorId id, const parallel::Placements& placements);

@@ -186,8 +186,8 @@ void write_answer(Markup& out, const Estimate& e) {
 
 void write_memory_sections(Markup& out, const Estimate& e) {
   const std::string at = e.memory.peak_node.empty()
-                             ? std::string(name(e.memory.peak_phase))
-                             : fmt::format("{} at {}", name(e.memory.peak_phase),
+                             ? peak_moment(e.memory)
+                             : fmt::format("{} at {}", peak_moment(e.memory),
                                            shortened(e.memory.peak_node, kLongestName));
   if (!e.memory_curve.empty()) {
     open_section(out, "memory", "Memory over one step", "");

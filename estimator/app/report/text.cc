@@ -88,7 +88,7 @@ std::string breakdown(const Estimate& e, const Page& page) {
   const std::string at =
       e.memory.peak_node.empty() ? "" : " at " + shortened(e.memory.peak_node, kQuotedColumns);
   std::string text =
-      "\n" + wrapped(escaped_format("Peak memory, in {}{}:", name(e.memory.peak_phase), at), page);
+      "\n" + wrapped(escaped_format("Peak memory, in {}{}:", peak_moment(e.memory), at), page);
   constexpr double kBytesPerMiB = 1048576.0;
   constexpr size_t kBefore = 59;  // columns before the bars
   const double longest =
@@ -117,6 +117,10 @@ std::string breakdown(const Estimate& e, const Page& page) {
   if (const int64_t most = e.memory.max_by_role[kGradients];
       most > e.memory.peak_by_role[kGradients])
     text += fmt::format("  gradients: up to {} at another moment of the step\n", human_bytes(most));
+  if (const auto& m = e.memory.evaluation)
+    text += fmt::format("  tensors: up to {} in evaluation (batch {}), up to {} in a step\n",
+                        human_bytes(m->allocated_peak_bytes), m->batch,
+                        human_bytes(m->step_allocated_peak_bytes));
   return text;
 }
 

@@ -38,6 +38,20 @@ ChangeKind checkpoints(const Request& request) {
            [](Request& r) { r.recipe.checkpoint = "blocks"; }}};
 }
 
+// Where the peak is not a step's: fewer samples at once, and outputs that go to the host at once.
+ChangeKind evaluations(const Request& request, const Estimate& today) {
+  const Evaluation& now = request.recipe.evaluation;
+  ChangeKind kind;
+  if (!today.memory.in_evaluation()) return kind;
+  if (now.gathered > 1)
+    kind.push_back({setting("eval-gather", "1"), "moves logits to the host",
+                    [](Request& r) { r.recipe.evaluation.gathered = 1; }});
+  if (now.batch > 1)
+    kind.push_back({setting("eval-batch", "1"), "evaluates one at a time",
+                    [](Request& r) { r.recipe.evaluation.batch = 1; }});
+  return kind;
+}
+
 // What one GPU can have in its host's memory: states of what it trains, and feature maps.
 ChangeKind offloads(const Request& request) {
   const ParallelRequest& shared = request.parallel;
@@ -89,9 +103,13 @@ bool shares_training(const Request& request) {
 std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hwdb,
                                           const Estimate& today) {
   const bool of_family = !today.input.family.empty();
-  std::vector<ChangeKind> kinds = {
-      shardings(request),   adapters(request, of_family), precisions(request, hwdb, today),
-      checkpoints(request), optimizers(request),          offloads(request)};
+  std::vector<ChangeKind> kinds = {evaluations(request, today),
+                                   shardings(request),
+                                   adapters(request, of_family),
+                                   precisions(request, hwdb, today),
+                                   checkpoints(request),
+                                   optimizers(request),
+                                   offloads(request)};
   std::erase_if(kinds, [](const ChangeKind& kind) { return kind.empty(); });
   return kinds;
 }

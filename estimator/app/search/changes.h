@@ -27,7 +27,8 @@ using ChangeKind = std::vector<Change>;
 // Whether a request has GPUs whose plan can be looked for: several, each with a process, training.
 bool shares_training(const Request& request);
 
-// The kinds that can be combined, each only where the request does not have it: of several GPUs
+// The kinds that can be combined, each only where the request does not have it: where evaluation
+// needs most, less of it at once; of several GPUs
 // that each hold the same, sharding; of a model of a family adapters alone; autocast, where
 // weights have 32 bits; recomputed blocks, an optimizer with smaller states; on one GPU what the
 // host's memory takes. `today`: the request's estimate.

@@ -1,6 +1,7 @@
 // axolotl's YAML.
 #include <string>
 
+#include "estimator/app/trainer_files/evaluation_keys.h"
 #include "estimator/app/trainer_files/shared_words.h"
 #include "estimator/app/trainer_files/trainer_program.h"
 #include "estimator/app/trainer_files/trainer_settings.h"
@@ -85,6 +86,13 @@ constexpr TrainerKey kAxolotlKeys[] = {
     {"fsdp", "zero", kKeepsWeights, Use::kElse, Others::kSilent},
     {"fsdp", "offload", kOffload, Use::kJoins, Others::kSilent},
     {"fsdp_version", "fsdp-version"},
+    {"val_set_size", "", {}, Use::kComposed},
+    {"test_datasets", "", {}, Use::kComposed},
+    {"eval_strategy", "", {}, Use::kComposed},
+    {"evaluation_strategy", "", {}, Use::kComposed},
+    {"eval_steps", "", {}, Use::kComposed},
+    {"evals_per_epoch", "", {}, Use::kComposed},
+    {"eval_batch_size", "", {}, Use::kComposed},
     {"deepspeed", "", {}, Use::kDeepSpeed},
 };
 
@@ -97,6 +105,11 @@ void shard_by_config(const JsonValue& root, TrainerSettings& settings) {
   if (there && settings.text("fsdp").empty()) settings.add("fsdp", "all", "fsdp_config");
 }
 
+void finish(const JsonValue& root, TrainerSettings& settings) {
+  shard_by_config(root, settings);
+  set_axolotl_evaluation(root, settings);
+}
+
 }  // namespace
 
 TrainerProgram axolotl_program() {
@@ -107,7 +120,7 @@ TrainerProgram axolotl_program() {
       {kAxolotlKeys, kFsdpKeys},
       "axolotl, utils/schemas (fsdp.py at 06dcd85d, peft.py at 00564c8f, training.py at 002a637c) "
       "and utils/config/__init__.py at 00ce8882; docs.axolotl.ai/docs/config-reference.html",
-      shard_by_config};
+      finish};
 }
 
 }  // namespace plimsoll

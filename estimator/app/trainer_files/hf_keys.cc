@@ -3,6 +3,7 @@
 // ModelConfig, and LLaMA-Factory's arguments, are more keys of the same file.
 #include <fmt/format.h>
 
+#include "estimator/app/trainer_files/evaluation_keys.h"
 #include "estimator/app/trainer_files/shared_words.h"
 #include "estimator/app/trainer_files/trainer_program.h"
 #include "estimator/app/trainer_files/trainer_settings.h"
@@ -16,13 +17,6 @@ using Others = TrainerKey::Others;
 
 constexpr TrainerWord kFactoryNf4[] = {{"true", "nf4"}, {"false", ""}};
 constexpr TrainerWord kFactoryNf4Double[] = {{"true", "nf4-double"}, {"false", ""}};
-
-// training_args.py: per_device_eval_batch_size; trainer.py, prediction_step(): a forward pass and
-// the loss, without gradients.
-constexpr std::string_view kEvaluation =
-    "evaluation between steps, in batches of per_device_eval_batch_size (8 by default), whose "
-    "logits may need more memory than a step of training";
-constexpr TrainerWord kEvaluates[] = {{"steps", ""}, {"epoch", ""}};
 
 constexpr std::string_view kSeveralPasses = "a step of more than one model or pass";
 
@@ -39,8 +33,12 @@ constexpr TrainerKey kHfKeys[] = {
     {"tf32", "precision", kTf32, Use::kElse},
     {"optim", "optimizer", kOptimizers},
     {"optim", kPaged, kPagedOptimizers, Use::kUnmodelled},
-    {"eval_strategy", kEvaluation, kEvaluates, Use::kUnmodelled},
-    {"evaluation_strategy", kEvaluation, kEvaluates, Use::kUnmodelled},
+    {"eval_strategy", "", {}, Use::kComposed},
+    {"evaluation_strategy", "", {}, Use::kComposed},
+    {"per_device_eval_batch_size", "", {}, Use::kComposed},
+    {"eval_accumulation_steps", "", {}, Use::kComposed},
+    {"batch_eval_metrics", "", {}, Use::kComposed},
+    {"prediction_loss_only", "", {}, Use::kComposed},
     {"weight_decay", "weight-decay"},
     {"max_grad_norm", "clip-grad-norm"},
     {"gradient_checkpointing", "checkpoint", kBlocksWords},
@@ -121,7 +119,7 @@ constexpr TrainerKey kFactoryKeys[] = {
 constexpr std::string_view kFactoryMarks[] = {"finetuning_type", "cutoff_len"};
 
 // Weights are in 32 bits where no key has the type they are loaded in.
-void note_mixed_precision(const JsonValue&, TrainerSettings& settings) {
+void note_mixed_precision(TrainerSettings& settings) {
   const std::string precision = settings.text("precision");
   if (!precision.starts_with("amp-")) return;
   settings.add_note(
@@ -131,6 +129,11 @@ void note_mixed_precision(const JsonValue&, TrainerSettings& settings) {
                   setting("precision", precision.substr(precision.find('-') + 1))));
 }
 
+void finish(const JsonValue& root, TrainerSettings& settings) {
+  note_mixed_precision(settings);
+  set_hf_evaluation(root, settings);
+}
+
 // llamafactory/model/adapter.py, init_adapter(): weights that are trained are in 32 bits unless
 // pure_bf16 is set, frozen ones in the type that they compute in.
 void freeze_in_16_bits(const JsonValue& root, TrainerSettings& settings) {
@@ -138,7 +141,7 @@ void freeze_in_16_bits(const JsonValue& root, TrainerSettings& settings) {
   const std::string precision = settings.text("precision");
   if (adapts && precision.starts_with("amp-"))
     settings.replace("precision", precision.substr(precision.find('-') + 1));
-  note_mixed_precision(root, settings);
+  finish(root, settings);
 }
 
 }  // namespace
@@ -149,7 +152,7 @@ TrainerProgram hf_program() {
           kHfMarks,
           {kHfKeys, kFsdpKeys},
           "transformers 5.24, training_args.py; its documentation, main_classes/trainer",
-          note_mixed_precision};
+          finish};
 }
 
 TrainerProgram trl_program() {
@@ -158,7 +161,7 @@ TrainerProgram trl_program() {
           kTrlMarks,
           {kHfKeys, kFsdpKeys},
           "trl, trainer/sft_config.py and model_config.py; its documentation, sft_trainer",
-          note_mixed_precision};
+          finish};
 }
 
 TrainerProgram llama_factory_program() {

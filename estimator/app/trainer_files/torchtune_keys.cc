@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "estimator/app/trainer_files/evaluation_keys.h"
 #include "estimator/app/trainer_files/shared_words.h"
 #include "estimator/app/trainer_files/trainer_program.h"
 #include "estimator/app/trainer_files/trainer_settings.h"
@@ -103,6 +104,8 @@ constexpr TrainerKey kTorchtuneKeys[] = {
     {"loss._component_", "loss-form", kTorchtuneLosses},
     {"loss.num_output_chunks", "loss-chunks"},
     {"clip_grad_norm", "clip-grad-norm"},
+    {"run_val_every_n_steps", "", {}, Use::kComposed},
+    {"batch_size_val", "", {}, Use::kComposed},
     {"ac_option", "checkpoint", kTorchtuneEvery},
     {"enable_activation_checkpointing", "checkpoint", kBlocksWords, Use::kElse},
     {"enable_activation_offloading", "offload", kOffloadsActivations, Use::kJoins},
@@ -162,6 +165,7 @@ void read_kernels(const JsonValue& root, TrainerSettings& settings) {
 void read_components(const JsonValue& root, TrainerSettings& settings) {
   read_builder(root, settings);
   read_kernels(root, settings);
+  set_torchtune_evaluation(root, settings);
 }
 
 }  // namespace

@@ -56,6 +56,44 @@ TEST_CASE("device memory: one step by eye") {
   CHECK(exact.device_range.high < memory.device_range.high);
 }
 
+// Sizes as above; a pass of 60 over a batch of 10, behind steps that keep no state.
+TEST_CASE("device memory: passes between steps run in what the steps have reserved") {
+  ReplayInput input;
+  input.resident = {20 * kMiB};
+  input.inputs = {10 * kMiB};
+  input.step = {event(Kind::kAllocate, 0, 100 * kMiB), event(Kind::kFree, 0)};
+  const int64_t steps = reserved(input);
+  PassesBetween between{.inputs = {10 * kMiB},
+                        .events = {event(Kind::kAllocate, 0, 60 * kMiB), event(Kind::kFree, 0)},
+                        .workspaces = {}};
+  const auto of = [&](const PassesBetween& passes) {
+    ReplayInput with = input;
+    with.between = passes;
+    return *device_memory(with, CachingRules{}, {});
+  };
+  // The last batch of the training is still there.
+  const MemoryEstimate smaller = of(between);
+  REQUIRE(smaller.evaluation);
+  CHECK(smaller.evaluation->allocated_peak_bytes == (20 + 10 + 10 + 60) * kMiB);
+  CHECK(smaller.reserved_bytes == steps);
+  CHECK(smaller.steady_allocated_bytes == (20 + 10 + 100) * kMiB);
+  between.events.front().bytes = 200 * kMiB;
+  const MemoryEstimate larger = of(between);
+  CHECK(larger.evaluation->allocated_peak_bytes == (20 + 10 + 10 + 200) * kMiB);
+  CHECK(larger.reserved_bytes > steps);
+  CHECK(larger.allocated_peak_bytes == larger.evaluation->allocated_peak_bytes);
+  CHECK(larger.steady_allocated_bytes == smaller.steady_allocated_bytes);
+  // Of five passes: four that are joined and the last one's, and all joined once more.
+  between.outputs = 50 * kMiB;
+  const auto gathered = [&](int64_t passes) {
+    between.gathered = passes;
+    return of(between).evaluation->allocated_peak_bytes;
+  };
+  CHECK(gathered(1) == larger.evaluation->allocated_peak_bytes);
+  CHECK(gathered(2) == (20 + 20 + 50 + 200) * kMiB);  // the pass, beside what the first gave
+  CHECK(gathered(5) == (20 + 20 + 10 * 50) * kMiB);
+}
+
 TEST_CASE("device memory: what the first step takes before its kernels leaves its segments") {
   ReplayInput input = small_step();
   input.inputs = {};

@@ -101,17 +101,41 @@ TEST_CASE("TrainingArguments, key by key") {
   CHECK(loaded.settings.notes().empty());
 }
 
-TEST_CASE("evaluation between steps is told: its batches may need more than training's") {
+TEST_CASE("evaluation between steps, by a strategy, in batches of its own") {
   const test::Scratch scratch;
-  const auto warnings_of = [&](const char* strategy) {
-    const std::string text =
-        fmt::format(R"({{"per_device_train_batch_size": 1, "eval_strategy": "{}"}})", strategy);
-    return read_as(scratch, "evaluates.json", text).warnings;
+  const auto of_file = [&](const std::string& members) {
+    const std::string text = R"({"per_device_train_batch_size": 1, )" + members + "}";
+    const TrainerFile file = read_as(scratch, "evaluates.json", text);
+    CHECK(file.warnings.empty());
+    CHECK(file.unused.empty());
+    const bool evaluates = !file.settings.text("eval-batch").empty();
+    const bool told = !file.settings.notes().empty();  // that logits may be gathered
+    CHECK(told == (evaluates && file.settings.text("eval-gather").empty() &&
+                   members.find("prediction_loss_only") == members.npos));
+    return file.settings.text("eval-batch") + ", " + file.settings.text("eval-gather");
   };
-  CHECK(warnings_of("no").empty());
-  REQUIRE(warnings_of("steps").size() == 1);
-  CHECK(warnings_of("steps").front().code == "W534");
-  CHECK(warnings_of("epoch").size() == 1);
+  CHECK(of_file(R"("eval_strategy": "no", "per_device_eval_batch_size": 8)") == ", ");
+  CHECK(of_file(R"("per_device_eval_batch_size": 8)") == ", ");
+  CHECK(of_file(R"("eval_strategy": "steps")") == "8, ");  // the default
+  CHECK(of_file(R"("evaluation_strategy": "epoch", "per_device_eval_batch_size": 2)") == "2, ");
+  CHECK(of_file(R"("eval_strategy": "epoch", "eval_accumulation_steps": 4)") == "8, 4");
+  CHECK(of_file(R"("eval_strategy": "epoch", "batch_eval_metrics": true)") == "8, 1");
+  CHECK(of_file(R"("eval_strategy": "epoch", "prediction_loss_only": true,
+                   "eval_accumulation_steps": 4)") == "8, ");
+  const auto batch_of = [&](const char* name, const std::string& text) {
+    return read_as(scratch, name, text).settings.text("eval-batch");
+  };
+  const std::string axolotl = "base_model: a/b\nmicro_batch_size: 2\n";
+  CHECK(batch_of("axolotl.yaml", axolotl + "val_set_size: 0.05\nevals_per_epoch: 4\n") == "2");
+  CHECK(batch_of("axolotl.yaml", axolotl + "val_set_size: 0.05\neval_steps: 9\n"
+                                           "eval_batch_size: 16\n") == "16");
+  CHECK(batch_of("axolotl.yaml", axolotl + "val_set_size: 0\neval_steps: 9\n").empty());
+  CHECK(batch_of("axolotl.yaml", axolotl + "val_set_size: 0.05\n").empty());
+  const std::string torchtune =
+      "model:\n  _component_: torchtune.models.llama2.llama2_7b\nbatch_size: 3\n";
+  CHECK(batch_of("tune.yaml", torchtune + "run_val_every_n_steps: 50\n") == "3");
+  CHECK(batch_of("tune.yaml", torchtune + "run_val_every_n_steps: 50\nbatch_size_val: 4\n") == "4");
+  CHECK(batch_of("tune.yaml", torchtune + "run_val_every_n_steps: null\n").empty());
 }
 
 TEST_CASE("the same arguments in YAML; TRL's and LLaMA-Factory's have keys of their own") {

@@ -1,0 +1,74 @@
+// What a program takes of memory while it evaluates between steps, against transformers' own
+// Trainer.evaluation_loop() (tests/oracles/evaluation_steps.py).
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "estimator/estimator.h"
+#include "tests/support/golden_differences.h"
+#include "tests/support/golden_memory.h"
+#include "tests/support/scratch.h"
+
+namespace plimsoll {
+namespace {
+
+// A step of the Trainer, which lets go of outputs, and what it evaluates.
+Request request_of(const nlohmann::json& golden, const nlohmann::json& one,
+                   const std::string& path) {
+  Request request;
+  request.model = path;
+  request.devices = {"a100-sxm-40gb"};
+  request.batch = golden["batch"];
+  request.dims["sequence"] = golden["sequence"];
+  request.attention = AskedAttention::kSdpa;
+  Recipe& recipe = request.recipe;
+  recipe.optimizer = find_optimizer("adam");
+  recipe.precision = find_precision(one["precision"].get<std::string>());
+  request.precision_given = true;
+  recipe.keeps_outputs = false;
+  recipe.widened_outputs = WidenedOutputs::kAccelerate;
+  recipe.evaluation = {golden["evaluation_batch"], one["gathered"]};
+  if (one.contains("targets")) {
+    recipe.finetune.kind = FinetuneKind::kLora;
+    recipe.finetune.rank = 8;
+    recipe.finetune.targets = one["targets"];
+  }
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("evaluation between steps takes what transformers' Trainer takes") {
+  const auto golden = test::read_golden("memory/evaluation.json");
+  const Hwdb hwdb = Hwdb::open({}).value();
+  const test::Scratch scratch;
+  test::Errors errors;
+  for (const auto& family : golden["families"]) {
+    const std::string path = scratch.write("config.json", family["config"].dump());
+    for (const auto& one : family["cases"]) {
+      const std::string what = fmt::format(
+          "{} {}{} {}", family["name"].get<std::string>(), one["precision"].get<std::string>(),
+          one.contains("targets") ? " lora" : "", one["gathered"].get<int64_t>());
+      CAPTURE(what);
+      const auto got = estimate(request_of(golden, one, path), hwdb);
+      REQUIRE(got);
+      REQUIRE(got->memory.evaluation);
+      const EvaluationMemory& m = *got->memory.evaluation;
+      CHECK(m.step_live_peak_bytes == one["step"].get<int64_t>());
+      errors.add(what, m.live_peak_bytes, one["evaluation"]);
+      const int64_t step = one["step"], evaluated = one["evaluation"];
+      CHECK(m.holds_peak == (evaluated > step));
+      CHECK(got->memory.live_peak_bytes == std::max(m.live_peak_bytes, m.step_live_peak_bytes));
+      CHECK(m.allocated_peak_bytes >= m.live_peak_bytes);
+      CHECK(got->memory.allocated_peak_bytes >= m.allocated_peak_bytes);
+      CHECK(got->memory.reserved_bytes >= got->memory.allocated_peak_bytes);
+    }
+  }
+  REQUIRE(errors.count() == 24);
+  MESSAGE("evaluation: ", errors.text());
+  test::check_differences("evaluation", errors);
+  // GPT-2 in fp32 peaks within a block, where its code still has names for the embeddings.
+  CHECK(errors.share_within(0.001) >= 22.0 / 24);
+  CHECK(errors.at(1) < 0.03);
+}
+
+}  // namespace plimsoll
