@@ -37,7 +37,9 @@ tl::unexpected<Diagnostics> refused(const Graph& graph, int64_t ranks, const Ten
   return error("E120",
                fmt::format("{}: '{}' cannot be split by heads", called,
                            shortened(graph.nodes[split.first_whole].module)),
-               {}, setting("fsdp") + " shards any network's weights");
+               {},
+               "no program that Plimsoll follows has a plan for it; " + setting("fsdp") +
+                   " shards any network's weights");
 }
 
 std::string names_of_cut() {
@@ -77,13 +79,22 @@ Result<void> check_split(const Graph& graph, const Recipe& recipe, const TensorS
 }
 
 Diagnostics split_notes(const Recipe& recipe, const TensorSplit& split) {
-  if (split.whole_experts == 0) return {};
+  Diagnostics notes;
   const std::string ranks =
       setting("tp", std::to_string(recipe.parallel.mesh.extent(Axis::kTensor)));
-  return {warning("W358",
-                  fmt::format("{} splits no experts of {} layers: each GPU has them whole", ranks,
-                              split.whole_experts),
-                  {}, setting("ep") + " gives each GPU some of the experts")};
+  if (split.whole_experts > 0)
+    notes.push_back(
+        warning("W358",
+                fmt::format("{} splits no experts of {} layers: each GPU has them whole", ranks,
+                            split.whole_experts),
+                {}, setting("ep") + " gives each GPU some of the experts"));
+  if (split.gathered_attention > 0)
+    notes.push_back(warning(
+        "W360",
+        fmt::format("{} splits no heads of {} layers: norms over all heads come before attention",
+                    ranks, split.gathered_attention),
+        {}, setting("fsdp") + " shards the weights without it"));
+  return notes;
 }
 
 }  // namespace plimsoll::parallel

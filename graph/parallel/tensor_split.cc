@@ -34,8 +34,10 @@ class Splitter {
       for (const ExpertLayer& layer : expert_layers(graph_, unit)) try_experts(layer);
       all_.blocks += split_.begins.empty() ? 0 : 1;
       for (NodeId id = unit.first; id < unit.last; ++id) {
-        if (split_.whole_by_plan.contains(id) || !attends_whole(id)) continue;
-        if (all_.whole_attention++ == 0) all_.first_whole = id;
+        if (!attends_whole(id)) continue;
+        const bool alike = split_.alike.contains(id);
+        if (!alike && all_.whole_attention == 0) all_.first_whole = id;
+        ++(alike ? all_.gathered_attention : all_.whole_attention);
       }
       put_aside();
     }
@@ -51,7 +53,6 @@ class Splitter {
  private:
   const Shape& shape(TensorId id) const { return *graph_.tensors[id].shape; }
   bool has_shape(TensorId id) const { return id != kNoTensor && graph_.tensors[id].shape; }
-
   std::optional<LayerMatrix> matrix_of(NodeId id) const {
     const LayerMatrix matrix = dense_matrix(graph_, id);
     return matrix.id == kNoTensor ? std::nullopt : std::optional(matrix);
@@ -64,8 +65,7 @@ class Splitter {
 
   bool is_split(TensorId id) const { return id != kNoTensor && split_.values.contains(id); }
 
-  // Heads of queries alone, as where fewer heads of keys and values than ranks are shared, are none
-  // that programs run.
+  // No program runs heads of queries alone, where ranks share fewer heads of keys and values.
   bool attends_whole(NodeId id) const {
     return std::ranges::any_of(attended(graph_, id),
                                [&](TensorId in) { return has_shape(in) && !is_split(in); });
@@ -93,13 +93,9 @@ class Splitter {
   void put_aside() {
     for (const auto& [id, placement] : split_.weights) all_.weights[id] = placement;
     all_.values.merge(split_.values);
-    all_.begins.merge(split_.begins);
-    all_.ends.merge(split_.ends);
-    all_.counting.merge(split_.counting);
-    all_.gathered.merge(split_.gathered);
-    all_.scattered.merge(split_.scattered);
-    all_.cut.merge(split_.cut);
-    all_.whole_by_plan.merge(split_.whole_by_plan);
+    for (const auto nodes : {&TensorSplit::begins, &TensorSplit::ends, &TensorSplit::counting,
+                             &TensorSplit::gathered, &TensorSplit::scattered, &TensorSplit::cut})
+      (all_.*nodes).merge(split_.*nodes);
     split_ = {};
     pieces_.clear();
   }
@@ -112,10 +108,9 @@ class Splitter {
     if (!split) try_gathered(first, unit);
   }
 
-  // Where queries and keys are normalised over all heads, each rank has parts of an attention's
-  // matrices alone: what the first ones make is gathered at once, each rank attends with all heads
-  // and gives the last matrix its part (transformers 5.24, base_model_tp_plan of
-  // models/olmo2/configuration_olmo2.py: colwise_gather_output, rowwise_split_input).
+  // Norms over all heads: what the first layers make is gathered, each rank attends with all heads
+  // and gives the last layer its part (transformers 5.24, models/olmo2/configuration_olmo2.py,
+  // base_model_tp_plan: colwise_gather_output, rowwise_split_input).
   void try_gathered(NodeId first, const Unit& unit) {
     if (!is_normed_whole(graph_, readers_, first)) return;
     const TensorId read = graph_.nodes[first].inputs[0];
@@ -123,8 +118,8 @@ class Splitter {
     const TensorSplit before = split_;
     NodeId last = kNoNode;
     for (NodeId id = first; id < unit.last; ++id) {
-      if (!layer_path(graph_.nodes[id]).starts_with(module)) continue;
-      split_.whole_by_plan.insert(id);
+      if (!(graph_.nodes[id].module + '.').starts_with(module)) continue;
+      split_.alike.insert(id);
       if (!matrix_of(id)) continue;
       last = id;
       if (graph_.nodes[id].inputs[0] != read || !begins_part(id)) continue;
@@ -134,8 +129,7 @@ class Splitter {
       split_.values.erase(graph_.nodes[id].outputs[0]);
     }
     const LayerMatrix matrix = dense_matrix(graph_, last);
-    const bool whole = !split_.gathered.contains(last) && divides(shape(matrix.id)[matrix.inputs]);
-    if (!whole) {
+    if (split_.gathered.contains(last) || !divides(shape(matrix.id)[matrix.inputs])) {
       split_ = before;
       return;
     }
@@ -262,8 +256,8 @@ class Splitter {
     return put(node, {.dimension = dimension});
   }
 
-  // Each rank has all of a table of distances, and takes the columns of its heads (Megatron-LM,
-  // megatron/core/models/T5/t5_model.py, scatter_to_tensor_model_parallel_region()).
+  // Each rank has all of such a table, and takes the columns of its heads (Megatron-LM, megatron/
+  // core/models/T5/t5_model.py, scatter_to_tensor_model_parallel_region()).
   bool scatter(NodeId maker, size_t dimension) {
     const Shape& made = shape(graph_.nodes[maker].outputs[0]);
     if (dimension + 1 != made.size() || !divides(made[dimension])) return false;
@@ -350,7 +344,8 @@ class Splitter {
       const Tensor& table = graph_.tensors[node.inputs[0]];
       const bool words = table.kind == TensorKind::kParameter && table.shape &&
                          table.shape->size() == 2 &&
-                         (is_input(node.inputs[1]) || split_.weights.contains(node.inputs[0]));
+                         (graph_.tensors[node.inputs[1]].kind == TensorKind::kInput ||
+                          split_.weights.contains(node.inputs[0]));
       if (!words) continue;
       split_.weights[node.inputs[0]] = {Axis::kTensor, 0};
       split_.ends.insert(id);
@@ -384,10 +379,6 @@ class Splitter {
     split_.values[out] = shape(out).size() - 1;
   }
 
-  bool is_input(TensorId id) const {
-    return id != kNoTensor && graph_.tensors[id].kind == TensorKind::kInput;
-  }
-
   const Graph& graph_;
   int64_t ranks_;
   const std::vector<TensorId>& received_;
@@ -403,21 +394,6 @@ class Splitter {
 TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence,
                           const std::vector<TensorId>& received) {
   return Splitter(graph, ranks, received).run(sequence);
-}
-
-Graph with_parts(Graph graph, const TensorSplit& split, int64_t ranks) {
-  for (const auto& [id, dimension] : split.values) {
-    Dim& extent = (*graph.tensors[id].shape)[dimension];
-    extent = part_of(extent, ranks);
-  }
-  for (const NodeId id : split.counting) {
-    Attributes& attributes = graph.nodes[id].attributes;
-    for (const char* name : {"num_heads", "q_num_heads", "kv_num_heads", "group"}) {
-      const int64_t all = attributes.integer(name, 0);
-      if (all > 1) attributes.set(name, all / ranks);
-    }
-  }
-  return graph;
 }
 
 }  // namespace plimsoll::parallel

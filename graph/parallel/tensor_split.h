@@ -25,11 +25,12 @@ struct TensorSplit {
   std::set<NodeId> gathered;          // parts that they make are gathered at once
   std::set<NodeId> scattered;         // of what they make alike each rank takes its part
   std::set<NodeId> cut;               // of what they read alike
-  std::set<NodeId> whole_by_plan;     // of attention of which ranks share the matrices alone
+  std::set<NodeId> alike{};           // of the unit: attention between what is gathered and cut
   std::set<NodeId> counting;          // operators that count heads or channels of their own
   size_t blocks = 0;                  // that are parted
   size_t whole_attention = 0;         // operators in blocks whose heads are not parted
   NodeId first_whole = kNoNode;       // the first of them
+  size_t gathered_attention = 0;      // ... whose layers are, and each rank attends with all heads
   size_t experts = 0;                 // layers of experts
   size_t whole_experts = 0;           // those that are not parted
 };
@@ -41,8 +42,5 @@ struct TensorSplit {
 // Cost: linear in the graph, for each layer once through its block.
 TensorSplit split_tensors(const Graph& graph, int64_t ranks, bool sequence,
                           const std::vector<TensorId>& received = {});
-
-// The graph with shapes of one rank's values; weights keep theirs.
-Graph with_parts(Graph graph, const TensorSplit& split, int64_t ranks);
 
 }  // namespace plimsoll::parallel

@@ -12,6 +12,7 @@
 #include "graph/eager/update.h"
 #include "graph/parallel/context_split.h"
 #include "graph/parallel/expert_split.h"
+#include "graph/parallel/rank_graph.h"
 #include "graph/parallel/schedule.h"
 #include "graph/parallel/split_check.h"
 #include "graph/parallel/strategies.h"

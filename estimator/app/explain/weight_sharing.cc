@@ -38,6 +38,10 @@ std::vector<WeightSharing> weight_sharing(const CompiledModel& model, NodeId nod
     if (part) {
       one.computed_along = parallel::axis_word(part->axis, plan);
       one.computed_by = plan.mesh.extent(part->axis);
+      if (part->features) {
+        one.computed_along += " and " + std::string(parallel::axis_word(Axis::kTensor, plan));
+        one.computed_by *= plan.mesh.extent(Axis::kTensor);
+      }
     }
     if (kept) {
       one.kept_along = parallel::axis_word(Axis::kShard, plan);

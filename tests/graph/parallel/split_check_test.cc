@@ -48,10 +48,19 @@ TEST_CASE("split check: experts are split by features, or given to ranks whole")
   CHECK(estimate_once(request, test::hwdb()));
   request.gpu_count = 4;
   request.parallel.axes[static_cast<size_t>(Axis::kExpert)] = 2;
+  CHECK(estimate_once(request, test::hwdb()));  // some of the experts, split by features
+}
+
+TEST_CASE("split check: heads that norms over all of them leave whole are told") {
+  Request request = test::request("hf:allenai/OLMo-2-1124-7B", "h100-sxm-80gb", 1);
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 2;
+  request.dims["sequence"] = 128;
   const auto answered = estimate_once(request, test::hwdb());
-  REQUIRE(!answered);
-  CHECK(answered.error().front().code == "E120");
-  CHECK(answered.error().front().message.find(setting("ep")) != std::string::npos);
+  REQUIRE(answered);
+  const auto told = std::ranges::find(answered->diagnostics, "W360", &Diagnostic::code);
+  REQUIRE(told != answered->diagnostics.end());
+  CHECK(told->message.find("32 layers") != std::string::npos);
 }
 
 // Offsets of GPT-OSS's experts are picked for each row.

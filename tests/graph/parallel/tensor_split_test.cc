@@ -4,6 +4,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
+#include "graph/parallel/rank_graph.h"
 
 namespace plimsoll {
 namespace {
@@ -134,6 +135,92 @@ TEST_CASE("tensor split: of an adapter the matrix that ends in its layer's part 
   CHECK(dimension("h.0.down.lora_B.weight") == -1);
   CHECK(split.ends.size() == 2);  // down, and the few columns of its adapter
   CHECK(!split.values.contains(named_tensor(graph, "y")));
+}
+
+// Queries and keys normalised over all four heads, as OLMo 2 has them.
+constexpr std::string_view kNormed =
+    "opset 17\ninput x: f32[2,6,32]\nparam wq: f32[32,32]\nparam wk: f32[32,32]\n"
+    "param wv: f32[32,32]\nparam wo: f32[32,32]\nparam g: f32[32]\n"
+    "const heads: i64[4] = [0, 0, 4, 8]\nconst joined: i64[3] = [0, 0, 32]\n"
+    "q0 = MatMul(x, wq) module=\"h.0.a.q\"\nq1 = LayerNormalization(q0, g) module=\"h.0.a.qn\"\n"
+    "k0 = MatMul(x, wk) module=\"h.0.a.k\"\nk1 = LayerNormalization(k0, g) module=\"h.0.a.kn\"\n"
+    "v0 = MatMul(x, wv) module=\"h.0.a.v\"\nq2 = Reshape(q1, heads) module=\"h.0.a\"\n"
+    "k2 = Reshape(k1, heads) module=\"h.0.a\"\nv2 = Reshape(v0, heads) module=\"h.0.a\"\n"
+    "q = Transpose(q2) {perm=[0, 2, 1, 3]} module=\"h.0.a\"\n"
+    "k = Transpose(k2) {perm=[0, 2, 1, 3]} module=\"h.0.a\"\n"
+    "v = Transpose(v2) {perm=[0, 2, 1, 3]} module=\"h.0.a\"\n"
+    "a = plimsoll:Attention(q, k, v) module=\"h.0.a\"\n"
+    "a1 = Transpose(a) {perm=[0, 2, 1, 3]} module=\"h.0.a\"\n"
+    "a2 = Reshape(a1, joined) module=\"h.0.a\"\nb = MatMul(a2, wo) module=\"h.0.a.o\"\n"
+    "y = Add(x, b) module=\"h.0\"\noutput y\n";
+
+TEST_CASE("tensor split: what norms over all heads read is gathered, and attention is whole") {
+  const Graph graph = small_decoder(kNormed);
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK(split.whole_attention == 0);
+  CHECK(split.gathered_attention == 1);
+  CHECK(split.gathered.size() == 3);
+  CHECK(split.cut.size() == 1);
+  CHECK(split.ends == split.cut);
+  for (const char* name : {"wq", "wk", "wv"})
+    CHECK(split.weights.at(named_tensor(graph, name)) == Placement{Axis::kTensor, 1});
+  CHECK(split.weights.at(named_tensor(graph, "wo")) == Placement{Axis::kTensor, 0});
+  CHECK(split.values.empty());
+}
+
+// A bias of distances that all blocks read, and slopes of heads, made before them; heads beside
+// query, key and value in what one layer makes.
+constexpr std::string_view kBiased =
+    "opset 17\ninput x: f32[2,6,32]\nparam table: f32[9,4]\nparam w: f32[32,96]\n"
+    "param o: f32[32,32]\nparam w1: f32[32,96]\nparam o1: f32[32,32]\n"
+    "const places: i64[6,6] = [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6, 2, 3, 4, 5, 6, 7, 3, 4, 5, 6, "
+    "7, "
+    "8, 4, 5, 6, 7, 8, 8, 5, 6, 7, 8, 8, 8]\nconst first: i64[1] = [0]\n"
+    "const sizes: i64[4] = [1, 4, 1, 6]\nconst q_at: i64[] = [0]\nconst k_at: i64[] = [1]\n"
+    "const v_at: i64[] = [2]\nconst heads: i64[5] = [0, 0, 4, 3, 8]\n"
+    "const joined: i64[3] = [0, 0, 32]\n"
+    "rows = Gather(table, places) module=\"bias\"\n"
+    "turned = Transpose(rows) {perm=[2, 0, 1]} module=\"bias\"\n"
+    "bias = Unsqueeze(turned, first) module=\"bias\"\n"
+    "slopes = ConstantOfShape(sizes) module=\"alibi\"\n";
+
+std::string block_of(std::string_view n, std::string_view in, std::string_view out,
+                     std::string_view w, std::string_view o) {
+  std::string text =
+      "mN = MatMul(IN, W) module=\"h.N.w\"\nsN = Reshape(mN, heads) module=\"h.N\"\n"
+      "q0N = Gather(sN, q_at) {axis=3} module=\"h.N\"\n"
+      "k0N = Gather(sN, k_at) {axis=3} module=\"h.N\"\n"
+      "v0N = Gather(sN, v_at) {axis=3} module=\"h.N\"\n"
+      "qN = Transpose(q0N) {perm=[0, 2, 1, 3]} module=\"h.N\"\n"
+      "kN = Transpose(k0N) {perm=[0, 2, 3, 1]} module=\"h.N\"\n"
+      "vN = Transpose(v0N) {perm=[0, 2, 1, 3]} module=\"h.N\"\n"
+      "pN = MatMul(qN, kN) module=\"h.N\"\nbN = Add(pN, bias) module=\"h.N\"\n"
+      "lN = Add(bN, slopes) module=\"h.N\"\ncN = MatMul(lN, vN) module=\"h.N\"\n"
+      "tN = Transpose(cN) {perm=[0, 2, 1, 3]} module=\"h.N\"\n"
+      "jN = Reshape(tN, joined) module=\"h.N\"\nOUT = MatMul(jN, PO) module=\"h.N.o\"\n";
+  for (const auto& [word, with] : {std::pair<std::string_view, std::string_view>{"IN", in},
+                                   {"OUT", out},
+                                   {"PO", o},
+                                   {"W", w},
+                                   {"N", n}}) {
+    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + with.size()))
+      text.replace(at, word.size(), with);
+  }
+  return text;
+}
+
+TEST_CASE("tensor split: of biases and slopes that all blocks read each rank has its heads") {
+  const Graph graph = small_decoder(std::string(kBiased) + block_of("0", "x", "r", "w", "o") +
+                                    block_of("1", "r", "y", "w1", "o1") + "output y\n");
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK(split.blocks == 2);
+  CHECK(split.whole_attention == 0);
+  CHECK(!split.weights.contains(named_tensor(graph, "table")));
+  CHECK(split.scattered == std::set<NodeId>{graph.tensors[named_tensor(graph, "rows")].producer});
+  CHECK(split.values.at(named_tensor(graph, "turned")) == 0);
+  CHECK(split.values.at(named_tensor(graph, "bias")) == 1);
+  CHECK(split.values.at(named_tensor(graph, "slopes")) == 1);
+  CHECK(split.values.at(named_tensor(graph, "q01")) == 2);
 }
 
 TEST_CASE("tensor split: heads that ranks do not divide stay whole, other layers do not") {
