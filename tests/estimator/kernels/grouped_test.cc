@@ -52,7 +52,7 @@ double grouped_microseconds(const KernelAt& kernel,
 
 TEST_CASE("grouped convolutions of a shape left out of their fit are predicted within 22 %") {
   CHECK(grouped_fit().measured == 75);
-  CHECK(grouped_fit().error <= .18);
+  CHECK(grouped_fit().error <= .19);  // 18.7 %: each fold is searched without what it is tested on
   for (const PassError& pass : grouped_fit().passes) CHECK(pass.error <= .22);
 }
 
