@@ -108,13 +108,14 @@ constexpr TrainerDefault kNanotron[] = {
 // Of 2021 to 2023: Megatron-LM's layers in DeepSpeed's engine.
 constexpr TrainerDefault kMegatronDeepSpeed[] = {
     {"clip-grad-norm", "1"},    {"optimizer", "adamw-fused"},    {"precision", "mixed-fp16"},
-    {"split-loss", "megatron"}, {"attention", "masked-softmax"}, {"keep-outputs", "off"}};
+    {"split-loss", "megatron"}, {"attention", "masked-softmax"}, {"keep-outputs", "off"},
+    {"zero-grad", "none"}};
 // Its BF16_Optimizer adds gradients up in 32 bits, behind each backward pass.
 constexpr TrainerDefault kMegatronDeepSpeedBf16[] = {
     {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
-    {"precision", "mixed-bf16"}, {"gradient-buffer", "after-pass"},
+    {"precision", "mixed-bf16"}, {"gradient-buffer", "until-next"},
     {"split-loss", "megatron"},  {"attention", "masked-softmax"},
-    {"keep-outputs", "off"}};
+    {"keep-outputs", "off"},     {"zero-grad", "none"}};
 // With Megatron-Core's layers.
 constexpr TrainerDefault kMegatronBridge[] = {
     {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
@@ -181,10 +182,12 @@ constexpr TrainerRow kTrainers[] = {
     {"megatron-deepspeed", "Megatron-DeepSpeed", kMegatronDeepSpeed,
      "bigscience-workshop/Megatron-DeepSpeed, megatron/arguments.py (clip_grad), "
      "megatron/model/transformer.py (ParallelAttention), fused_softmax.py, "
-     "megatron/mpu/cross_entropy.py; Apex's FusedAdam",
+     "megatron/mpu/cross_entropy.py; Apex's FusedAdam; DeepSpeed, runtime/zero/stage_1_and_2.py "
+     "(zero_grad() sets gradients to none)",
      kMoreThanSteps},
     {"megatron-deepspeed-bf16", "Megatron-DeepSpeed with BF16_Optimizer", kMegatronDeepSpeedBf16,
-     "DeepSpeed, runtime/bf16_optimizer.py (update_hp_grads); else as megatron-deepspeed",
+     "deepspeedai/DeepSpeed#1801, runtime/bf16_optimizer.py (update_hp_grads), "
+     "runtime/pipe/engine.py (clear_lp_grads); else as megatron-deepspeed",
      kMoreThanSteps},
     {"megatron-bridge", "Megatron-Bridge", kMegatronBridge,
      "NVIDIA-NeMo/Megatron-Bridge, perf_recipes/_common.py (apply_rope_fusion, "

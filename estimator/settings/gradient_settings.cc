@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kLargestNorm = 1e9;
 
-constexpr std::array<std::string_view, 3> kBuffers = {"none", "as-ready", "after-pass"};
+constexpr std::array<std::string_view, 4> kBuffers = {"none", "as-ready", "after-pass",
+                                                      "until-next"};
 
 bool keeps_whole_gradients(const SettingScope& s) {
   return s.model.recipe.parallel.sharded < Sharded::kGradients;
@@ -81,8 +82,8 @@ std::span<const SettingRow> gradient_settings() {
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "add gradients to an fp32 buffer that stays allocated: as-ready (Megatron-LM) or "
-               "after-pass (nanotron)",
+       .help = "add gradients to an fp32 buffer that stays allocated: as-ready (Megatron-LM), "
+               "after-pass (nanotron) or until-next (DeepSpeed's BF16_Optimizer)",
        .default_text = "none",
        .value =
            word_value<kBuffers, 0, &Request::parallel, &ParallelRequest::gradient_buffer>("WHEN"),

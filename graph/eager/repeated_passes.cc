@@ -33,7 +33,11 @@ PassStorages storages_of(std::span<const Event> pass) {
 bool leaves_what_it_frees(const Step& step, size_t begin) {
   const PassStorages of = storages_of(std::span(step.events).subspan(begin));
   const auto stays = [&](BufferId id) { return of.left.contains(id); };
-  if (std::ranges::any_of(of.gradients, stays)) return false;
+  if (const auto left = std::ranges::count_if(of.gradients, stays); left > 0) {
+    const std::set<BufferId> all = storages_of(step.events).gradients;
+    const auto older = [&](BufferId id) { return all.contains(id); };
+    if (std::ranges::count_if(of.freed, older) != left) return false;
+  }
   // Whichever of a pass's is older: as many of each size and stream.
   std::map<Dim, std::map<Stream, int64_t>, StructureOrder> more;
   for (const BufferId id : of.left) ++more[step.buffers[id].bytes][step.buffers[id].stream];

@@ -119,6 +119,10 @@ enum class GradientBuffer : uint8_t {
   kNone,       // never: there is none
   kAsReady,    // each as soon as it is whole (megatron/core/distributed/param_and_grad_buffer.py)
   kAfterPass,  // all after the backward pass (nanotron/optim/gradient_accumulator.py)
+  // So too, and those of 16 bits stay until the next backward pass begins (DeepSpeed of
+  // deepspeedai/DeepSpeed#1801, runtime/pipe/engine.py: clear_lp_grads(), then backward(), then
+  // update_hp_grads(clear_lp_grads=False)).
+  kUntilNext,
 };
 
 struct ParallelPlan {

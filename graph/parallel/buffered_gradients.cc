@@ -1,6 +1,6 @@
 #include "graph/parallel/buffered_gradients.h"
 
-#include <vector>
+#include <utility>
 
 #include "graph/ops/op_row.h"
 #include "graph/parallel/summed.h"
@@ -53,8 +53,25 @@ bool BufferedGradients::scatters() const {
   return plan.sharded == Sharded::kStates && plan.mesh.shards() > 1;
 }
 
+void BufferedGradients::begin_backward(bool last) {
+  last_ = last;
+  if (until_next() && !first_) first_ = m_.here();
+  added_.clear();
+}
+
 void BufferedGradients::gradient_ready(GradNode& leaf) {
   if (m_.recipe().parallel.gradient_buffer == GradientBuffer::kAsReady) add(leaf);
+}
+
+bool BufferedGradients::until_next() const {
+  return m_.recipe().parallel.gradient_buffer == GradientBuffer::kUntilNext;
+}
+
+Value BufferedGradients::widened(const Value& gradient) {
+  const Value copy = m_.allocate(buffer_.dtype(), {gradient.count()});
+  const Value read[] = {gradient};
+  m_.launch_over(KernelClass::kCopy, "cast", 0, read, copy);
+  return copy;
 }
 
 void BufferedGradients::add(GradNode& leaf) {
@@ -62,9 +79,11 @@ void BufferedGradients::add(GradNode& leaf) {
   if (!of_products_.contains(&leaf)) {
     const Dim& count = leaf.gradient.count();
     const Value window = m_.view_of(buffer_, eager::contiguous_layout(buffer_.dtype(), {count}));
-    m_.launch_rows(KernelClass::kPointwise, "add", count, {&window, &leaf.gradient}, {&window});
+    const Value addend = until_next() ? widened(leaf.gradient) : leaf.gradient;
+    m_.launch_rows(KernelClass::kPointwise, "add", count, {&window, &addend}, {&window});
   }
-  leaf.gradient = {};
+  Value added = std::exchange(leaf.gradient, {});
+  if (until_next()) added_.push_back(std::move(added));
 }
 
 void BufferedGradients::end_backward() {
@@ -105,6 +124,9 @@ void BufferedGradients::sum(const Dim& bytes, const std::optional<Placement>& pa
 
 // Zeros for the next step; ranks give each other what they updated, in the weights' own places.
 void BufferedGradients::after_update() {
+  const size_t end = m_.here();
+  added_.clear();
+  if (first_) m_.carry_over(end, *std::exchange(first_, std::nullopt));
   m_.launch_rows(KernelClass::kCopy, "fill", 0, {}, {&buffer_});
   if (!scatters()) return;
   Dim bytes = 0, of_experts = 0;

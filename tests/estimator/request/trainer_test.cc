@@ -76,6 +76,9 @@ TEST_CASE("programs with Megatron's layers have the kernels of their time") {
   CHECK(old.recipe.precision->name == "mixed-fp16");
   CHECK(old.parallel.gradient_buffer.value_or(GradientBuffer::kNone) == GradientBuffer::kNone);
   CHECK_FALSE(old.parallel.tensor_overlap);
+  CHECK(old.recipe.zero_grad == ZeroGrad::kNone);
+  const Request bf16 = asked_by({{"trainer", "megatron-deepspeed-bf16"}});
+  CHECK(bf16.parallel.gradient_buffer == GradientBuffer::kUntilNext);
   const Request bridge = asked_by({{"trainer", "megatron-bridge"}});
   CHECK(bridge.attention == AskedAttention::kCudnn);
   CHECK(bridge.recipe.compiled);

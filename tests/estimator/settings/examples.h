@@ -92,7 +92,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"sequence-parallel", {""}, "tp", "2"},
       {"tp-overlap", {""}, "tp", "2"},
       {"split-loss", {"megatron"}, "tp", "2"},
-      {"gradient-buffer", {"as-ready", "after-pass"}},
+      {"gradient-buffer", {"as-ready", "after-pass", "until-next"}},
       {"pp", {"2"}},
       {"schedule", {"1f1b", "gpipe", "interleaved", "zb"}, "pp", "2", "micro-batches", "4"},
       {"virtual-stages", {"3"}, "parallel", "pp=2,vp=2", "micro-batches", "4"},

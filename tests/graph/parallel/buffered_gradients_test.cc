@@ -32,6 +32,24 @@ int64_t half_gradients(const test::ParallelStep& s) {
   return s.most([&](const Buffer& b) { return gradients.contains(&b); });
 }
 
+// ... and at most beside a forward pass.
+int64_t half_gradients_of_forward(const test::ParallelStep& s) {
+  std::set<BufferId> gradients, alive;
+  for (const Event& e : s.step.events) {
+    if (e.kind == Event::Kind::kBecomeGradient) gradients.insert(e.id);
+  }
+  int64_t most = 0;
+  for (const Event& e : s.step.events) {
+    if (e.kind == Event::Kind::kAllocate && gradients.contains(e.id)) alive.insert(e.id);
+    if (e.kind == Event::Kind::kFree) alive.erase(e.id);
+    if (e.kind != Event::Kind::kLaunch || e.phase != Phase::kForward) continue;
+    int64_t now = 0;
+    for (const BufferId id : alive) now += s.step.buffers[id].bytes.evaluate({}).value_or(0);
+    most = std::max(most, now);
+  }
+  return most;
+}
+
 }  // namespace
 
 // 2 P of weights, 4 P of the buffer, 12 P of copies and states: 18 bytes a weight
@@ -60,6 +78,17 @@ TEST_CASE("gradient buffer: added after each pass, or one by one") {
   CHECK(ready.timeline.peak_bytes < after.timeline.peak_bytes);
 }
 
+TEST_CASE("gradient buffer: gradients in 16 bits stay until the next backward pass") {
+  const test::ParallelStep until = buffered_step(GradientBuffer::kUntilNext, 1, 5);
+  CHECK(half_gradients_of_forward(until) == 2 * test::kAllCount);
+  CHECK(half_gradients_of_forward(buffered_step(GradientBuffer::kAfterPass, 1, 5)) == 0);
+  CHECK(half_gradients(until) == 2 * test::kAllCount);
+  const test::ParallelStep many = buffered_step(GradientBuffer::kUntilNext, 1, 500);
+  CHECK(many.step.events.size() == until.step.events.size());
+  CHECK(many.timeline.peak_bytes == until.timeline.peak_bytes);
+  CHECK(until.timeline.persistent_bytes == 18 * test::kAllCount + kCounters);
+}
+
 // Those of a pass that waits for its end are added by a kernel each.
 TEST_CASE("gradient buffer: products add to it, other gradients take a kernel") {
   const auto additions = [](GradientBuffer when) {
@@ -69,6 +98,7 @@ TEST_CASE("gradient buffer: products add to it, other gradients take a kernel") 
     });
   };
   CHECK(additions(GradientBuffer::kAfterPass) == 7);
+  CHECK(additions(GradientBuffer::kUntilNext) == 7);
   CHECK(additions(GradientBuffer::kAsReady) == 0);
 }
 
