@@ -79,7 +79,7 @@ PassesBetween passes_between(const EvaluationPoint& pass, const AllocatorBehavio
 }
 
 void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeline& step,
-                    int64_t granule, MemoryEstimate& memory) {
+                    int64_t rounding, MemoryEstimate& memory) {
   EvaluationMemory& m = *memory.evaluation;
   m.batch = batch_at(*pass.model, pass.binding);
   m.outputs_bytes = output_bytes(pass);
@@ -93,7 +93,7 @@ void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeli
   // What stays of the training is in place of what the pass has of it: weights among it.
   BytesByRole stays = step.persistent_by_role;
   for (const int64_t bytes : pass.left)
-    stays[static_cast<size_t>(Role::kGradient)] += round_up(bytes, granule);
+    stays[static_cast<size_t>(Role::kGradient)] += round_up(bytes, rounding);
   BytesByRole& roles = m.peak_by_role;
   roles = stays;
   roles[kInputs] = step.peak_by_role[kInputs] + t.peak_by_role[kInputs];

@@ -28,8 +28,8 @@ PassesBetween passes_between(const EvaluationPoint& pass, const AllocatorBehavio
 
 // Fills in `memory.evaluation`, whose replay is known, and what `memory` has of the peak where the
 // evaluation holds it: else it is the step's, of timeline `step`.
-// `granule`: as of walk().
+// `rounding`: the allocator's.
 void set_evaluation(const EvaluationPoint& pass, const Timeline& of_pass, const Timeline& step,
-                    int64_t granule, MemoryEstimate& memory);
+                    int64_t rounding, MemoryEstimate& memory);
 
 }  // namespace plimsoll
