@@ -79,8 +79,7 @@ class Splitter {
            divides(shape(matrix->id)[matrix->outputs]);
   }
 
-  // An adapter's last matrix makes the part that its layer makes; its first one makes all of few
-  // columns on every rank.
+  // An adapter's last matrix makes the part that its layer makes, its first one all of few columns.
   void begin_adapter(NodeId layer, const Unit& unit) {
     const std::string name = last_of_adapter(layer_path(graph_.nodes[layer]));
     for (NodeId id = layer; id < unit.last; ++id) {
@@ -110,26 +109,28 @@ class Splitter {
 
   // Norms over all heads: what the first layers make is gathered, each rank attends with all heads
   // and gives the last layer its part (transformers 5.24, models/olmo2/configuration_olmo2.py,
-  // base_model_tp_plan: colwise_gather_output, rowwise_split_input).
+  // base_model_tp_plan: colwise_gather_output, rowwise_split_input). Not of layers with adapters.
   void try_gathered(NodeId first, const Unit& unit) {
     if (!is_normed_whole(graph_, readers_, first)) return;
     const TensorId read = graph_.nodes[first].inputs[0];
     const std::string_view module = module_around(layer_path(graph_.nodes[first]));
     const TensorSplit before = split_;
     NodeId last = kNoNode;
+    bool adapted = false;
     for (NodeId id = first; id < unit.last; ++id) {
       if (!(graph_.nodes[id].module + '.').starts_with(module)) continue;
       split_.alike.insert(id);
-      if (!matrix_of(id)) continue;
+      const auto matrix = matrix_of(id);
+      if (!matrix) continue;
       last = id;
+      adapted = adapted || is_of_adapter(graph_.tensors[matrix->id].name);
       if (graph_.nodes[id].inputs[0] != read || !begins_part(id)) continue;
       begin(id);
-      begin_adapter(id, unit);
       split_.gathered.insert(id);
       split_.values.erase(graph_.nodes[id].outputs[0]);
     }
     const LayerMatrix matrix = dense_matrix(graph_, last);
-    if (split_.gathered.contains(last) || !divides(shape(matrix.id)[matrix.inputs])) {
+    if (adapted || split_.gathered.contains(last) || !divides(shape(matrix.id)[matrix.inputs])) {
       split_ = before;
       return;
     }
