@@ -39,7 +39,8 @@ struct CompiledModel {
   // By node, where the file does not say how long the code's names hold values: the last node of
   // the call that made them.
   std::vector<NodeId> names_until;
-  // The pass that is run between steps (Recipe::evaluation), valid wherever the step is; null: none.
+  // The pass that is run between steps (Recipe::evaluation), valid wherever the step is; null:
+  // none.
   std::shared_ptr<const CompiledModel> evaluation;
 };
 

@@ -24,8 +24,8 @@ std::span<const SettingRow> evaluation_settings() {
        .help = "the model is evaluated between steps, in batches of N on each GPU "
                "(per_device_eval_batch_size)",
        .default_text = "0: it is not",
-       .value = count_value<&Request::recipe, &Recipe::evaluation, &Evaluation::batch>(
-           0, kLargestCount),
+       .value =
+           count_value<&Request::recipe, &Recipe::evaluation, &Evaluation::batch>(0, kLargestCount),
        .axis = SweepAxis::kKernels,
        .acts = {evaluates, "only training with PyTorch evaluates between steps here"}},
       {.name = "eval-gather",

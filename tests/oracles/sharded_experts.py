@@ -47,18 +47,6 @@ class Experts(nn.Module):
         return torch._grouped_mm(F.silu(gate) * up, self.down_proj.transpose(-2, -1), offs=ends)
 
 
-class Summed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, group):
-        dist.all_reduce(x, group=group)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient, None
-
-
 class Block(nn.Module):
     def __init__(self, number, width, inner):
         super().__init__()
@@ -75,7 +63,7 @@ class Block(nn.Module):
         back = all_to_all_single_autograd(self.experts(sent[order])[order], None, None, self.group)
         weighted = back * scores.flatten()[order].unsqueeze(-1)
         mixed = weighted[torch.argsort(order)].view(x.shape[0], CHOSEN, -1).sum(1).to(x.dtype)
-        return Summed.apply(mixed, self.tensor) if self.tensor else mixed
+        return sharded_models.Summed.apply(mixed, self.tensor) if self.tensor else mixed
 
 
 class Mixture(nn.Module):

@@ -50,20 +50,6 @@ def family(name):
     return {"model_type": kind.config_class.model_type, **values}, build
 
 
-class Summed(torch.autograd.Function):
-    """_AllReduceForward, but no view of its input: Llama 4 adds to what it returns."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        dist.all_reduce(x, group=group)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient, None
-
-
 class FamilyTensorParallel(sharded_models.TensorParallel):
     models = {name: family(name) for name in NAMES}
     ranks = 1
@@ -107,8 +93,8 @@ class FamilyTensorParallel(sharded_models.TensorParallel):
             if not sums:
                 return made
             if isinstance(made, tuple):
-                return Summed.apply(made[0], group), *made[1:]
-            return Summed.apply(made, group)
+                return sharded_models.Summed.apply(made[0], group), *made[1:]
+            return sharded_models.Summed.apply(made, group)
         module.forward = of_part
 
     @staticmethod

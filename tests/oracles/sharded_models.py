@@ -133,6 +133,20 @@ class Fsdp1(Sharding):
         return model.no_sync()
 
 
+class Summed(torch.autograd.Function):
+    """_AllReduceForward, but no view of its input: Llama 4 adds to what it returns."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        dist.all_reduce(x, group=group)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
 class WithLoss(nn.Module):
     """A decoder that computes its loss, as a library's patch of its forward pass does: what is in no block is the root's."""
 

@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr size_t kMostEvents = 200'000;  // of models that are kept: some 60 MB
+constexpr size_t kMostSessionEvents = 200'000;  // of models that are kept: some 60 MB
 
 Result<Estimate> estimate_of(const Request& request, WebDepth depth, ModelCache& models) {
   const auto hwdb = TRY(Hwdb::open(request.hwdb_directory));
@@ -28,7 +28,7 @@ std::string WebSession::answer(std::string_view question, WebDepth depth) {
   if (!read) return refusal(read.error());
   read->request.minimum = true;
   read->request.detail = true;
-  if (models_.events() > kMostEvents) models_.clear();
+  if (models_.events() > kMostSessionEvents) models_.clear();
   const auto estimated = estimate_of(read->request, depth, models_);
   if (!estimated) return refusal(estimated.error());
   return to_json(*estimated, {.layout = JsonWriter::Layout::kCompact});

@@ -6,6 +6,7 @@
 #include "graph/ops/infer.h"
 #include "graph/parallel/layer_matrix.h"
 #include "graph/parallel/tensor_split.h"
+#include "tests/support/inferred_graph.h"
 
 namespace plimsoll {
 namespace {
@@ -27,14 +28,7 @@ constexpr std::string_view kMixture =
     "c = plimsoll:Linear(a, back) module=\"h.0.shared.back\"\n"
     "y = Add(w, c) module=\"h.0\"\noutput y\noutput p\n";
 
-Graph mixture() {
-  auto graph = parse_text(kMixture);
-  REQUIRE_MESSAGE(graph, graph.error().front().message);
-  Decider decider({});
-  Diagnostics warnings;
-  REQUIRE(infer(*graph, decider, warnings));
-  return std::move(*graph);
-}
+Graph mixture() { return test::inferred_graph(kMixture); }
 
 TensorId named(const Graph& graph, std::string_view name) {
   return static_cast<TensorId>(std::ranges::find(graph.tensors, name, &Tensor::name) -

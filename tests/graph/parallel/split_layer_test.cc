@@ -8,18 +8,10 @@
 #include "graph/ops/infer.h"
 #include "graph/parallel/split_weights.h"
 #include "graph/train/expand.h"
+#include "tests/support/inferred_graph.h"
 
 namespace plimsoll {
 namespace {
-
-Graph inferred_graph(std::string_view text) {
-  auto graph = parse_text(text);
-  REQUIRE_MESSAGE(graph, graph.error().front().message);
-  Decider decider({});
-  Diagnostics warnings;
-  REQUIRE(infer(*graph, decider, warnings));
-  return std::move(*graph);
-}
 
 constexpr std::string_view kConvolutionAndLayers =
     "opset 17\ninput x: f32[8,3,4,4]\nparam f: f32[2,3,4,4]\nparam w: f32[10,2]\nparam b: f32[10]\n"
@@ -66,7 +58,7 @@ std::vector<std::pair<CollectiveKind, int64_t>> exchanges(const Step& step) {
 }  // namespace
 
 TEST_CASE("split weights: of fully connected layers, by outputs") {
-  const Graph graph = inferred_graph(kConvolutionAndLayers);
+  const Graph graph = test::inferred_graph(kConvolutionAndLayers);
   std::map<std::string, size_t> found;
   for (const auto& [id, placed] : parallel::split_weights(graph))
     found[graph.tensors[id].name] = placed.dimension;
@@ -74,14 +66,14 @@ TEST_CASE("split weights: of fully connected layers, by outputs") {
 }
 
 TEST_CASE("split weights: none that layers share") {
-  const Graph graph = inferred_graph(
+  const Graph graph = test::inferred_graph(
       "opset 17\ninput x: f32[8,4]\nparam w: f32[4,4]\na = MatMul(x, w)\ny = MatMul(a, w)\n"
       "output y\n");
   CHECK(parallel::split_weights(graph).empty());
 }
 
 TEST_CASE("split layers: each device has its part and does its share of the work") {
-  const Graph graph = inferred_graph(kConvolutionAndLayers);
+  const Graph graph = test::inferred_graph(kConvolutionAndLayers);
   const Step alone = step_of(graph, 1), split = step_of(graph, 2);
   CHECK(sizes(alone, Role::kParameter) == std::vector<int64_t>{40, 80, 280, 384});
   // Of seven outputs the first device has four.

@@ -5,6 +5,7 @@
 #include "graph/ir/text.h"
 #include "graph/ops/infer.h"
 #include "graph/parallel/rank_graph.h"
+#include "tests/support/inferred_graph.h"
 
 namespace plimsoll {
 namespace {
@@ -30,14 +31,7 @@ constexpr std::string_view kSmallDecoder =
     "g = Relu(u) module=\"h.0.act\"\nd = MatMul(g, down) module=\"h.0.down\"\n"
     "r2 = Add(r, d) module=\"h.0\"\ny = MatMul(r2, head) module=\"head\"\noutput y\n";
 
-Graph small_decoder(std::string_view text = kSmallDecoder) {
-  auto graph = parse_text(text);
-  REQUIRE_MESSAGE(graph, graph.error().front().message);
-  Decider decider({});
-  Diagnostics warnings;
-  REQUIRE(infer(*graph, decider, warnings));
-  return std::move(*graph);
-}
+Graph small_decoder(std::string_view text = kSmallDecoder) { return test::inferred_graph(text); }
 
 TensorId named_tensor(const Graph& graph, std::string_view name) {
   const auto at = std::ranges::find(graph.tensors, name, &Tensor::name);
