@@ -19,7 +19,6 @@ import sys  # noqa: E402
 import sharded_models  # noqa: E402
 import sharded_trace  # noqa: E402
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from sharded_networks import config  # noqa: E402
 from torch import nn  # noqa: E402

@@ -17,7 +17,6 @@ import sys  # noqa: E402
 import sharded_models  # noqa: E402
 import sharded_trace  # noqa: E402
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 import transformers  # noqa: E402
 from family_steps import BATCH, FAMILIES, LENGTH, config_of  # noqa: E402
 from hugging_face import look_at_no_padding  # noqa: E402

@@ -105,7 +105,7 @@ void shard_by_config(const JsonValue& root, TrainerSettings& settings) {
   if (there && settings.text("fsdp").empty()) settings.add("fsdp", "all", "fsdp_config");
 }
 
-void finish(const JsonValue& root, TrainerSettings& settings) {
+void finish_axolotl(const JsonValue& root, TrainerSettings& settings) {
   shard_by_config(root, settings);
   set_axolotl_evaluation(root, settings);
 }
@@ -120,7 +120,7 @@ TrainerProgram axolotl_program() {
       {kAxolotlKeys, kFsdpKeys},
       "axolotl, utils/schemas (fsdp.py at 06dcd85d, peft.py at 00564c8f, training.py at 002a637c) "
       "and utils/config/__init__.py at 00ce8882; docs.axolotl.ai/docs/config-reference.html",
-      finish};
+      finish_axolotl};
 }
 
 }  // namespace plimsoll

@@ -129,7 +129,7 @@ void note_mixed_precision(TrainerSettings& settings) {
                   setting("precision", precision.substr(precision.find('-') + 1))));
 }
 
-void finish(const JsonValue& root, TrainerSettings& settings) {
+void finish_hugging_face(const JsonValue& root, TrainerSettings& settings) {
   note_mixed_precision(settings);
   set_hf_evaluation(root, settings);
 }
@@ -141,7 +141,7 @@ void freeze_in_16_bits(const JsonValue& root, TrainerSettings& settings) {
   const std::string precision = settings.text("precision");
   if (adapts && precision.starts_with("amp-"))
     settings.replace("precision", precision.substr(precision.find('-') + 1));
-  finish(root, settings);
+  finish_hugging_face(root, settings);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ TrainerProgram hf_program() {
           kHfMarks,
           {kHfKeys, kFsdpKeys},
           "transformers 5.24, training_args.py; its documentation, main_classes/trainer",
-          finish};
+          finish_hugging_face};
 }
 
 TrainerProgram trl_program() {
@@ -161,7 +161,7 @@ TrainerProgram trl_program() {
           kTrlMarks,
           {kHfKeys, kFsdpKeys},
           "trl, trainer/sft_config.py and model_config.py; its documentation, sft_trainer",
-          finish};
+          finish_hugging_face};
 }
 
 TrainerProgram llama_factory_program() {

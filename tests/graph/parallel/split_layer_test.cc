@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "graph/ir/text.h"
-#include "graph/ops/infer.h"
 #include "graph/parallel/split_weights.h"
 #include "graph/train/expand.h"
 #include "tests/support/inferred_graph.h"

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "graph/ir/text.h"
-#include "graph/ops/infer.h"
 #include "graph/parallel/rank_graph.h"
 #include "tests/support/inferred_graph.h"
 
