@@ -15,8 +15,8 @@ void set_hf_evaluation(const JsonValue& root, TrainerSettings& settings);
 // utils/config/__init__.py: a batch of the training where none is told).
 void set_axolotl_evaluation(const JsonValue& root, TrainerSettings& settings);
 
-// torchtune's config (0.7, recipes/lora_finetune_single_device.py: run_val_every_n_steps,
-// batch_size_val).
+// torchtune's config (recipes/full_finetune_distributed.py at 015b39c7: run_val_every_n_steps, and
+// batch_size_val, else the training's).
 void set_torchtune_evaluation(const JsonValue& root, TrainerSettings& settings);
 
 }  // namespace plimsoll
