@@ -239,6 +239,7 @@ constexpr SettingRow kTrainingRows[] = {
      .also = {decays_apart, "weight decay does not change the time of this update"}},
     {.name = "zero-grad",
      .group = kTrainingGroup,
+     .shown = kDetail,
      .help = "when gradients are freed: before or after the step; keep: they are set to zero "
              "instead; none: neither",
      .default_text = "the framework's",
