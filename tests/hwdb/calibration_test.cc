@@ -49,11 +49,11 @@ TEST_CASE("shipped calibrations predict kernels left out of them") {
   // As measured, rounded up: formulas alone, with no point of what was measured to correct them.
   // The project's own bars are .12, .11, .13, .14 and .12: docs/accuracy.md tells which are missed.
   const Bar bars[] = {
-      {"gemm", "", 9999, .17},
+      {"gemm", "", 9999, .18},
       {"conv", "forward", 799, .12},
-      {"conv", "backward_data", 799, .14},
+      {"conv", "backward_data", 799, .15},
       {"conv", "backward_weights", 799, .17},
-      {"recurrent", "", 9999, .17},
+      {"recurrent", "", 9999, .14},
       {"rows", "", 9999, .04},
   };
   for (const Bar& bar : bars) {
