@@ -9,8 +9,8 @@ std::span<const SettingRow> settings() {
     std::vector<SettingRow> rows;
     for (const auto table :
          {model_settings(), training_settings(), loss_settings(), gradient_settings(),
-          evaluation_settings(), finetune_settings(), gpu_settings(), framework_settings(), run_settings(),
-          parallel_settings(), serving_settings()})
+          evaluation_settings(), finetune_settings(), gpu_settings(), framework_settings(),
+          run_settings(), parallel_settings(), serving_settings()})
       rows.insert(rows.end(), table.begin(), table.end());
     return rows;
   }();

@@ -56,9 +56,8 @@ std::optional<LanguageHead> find_language_head(const Graph& graph,
 bool loss_runs_head(const Recipe& recipe) {
   const Mesh& mesh = recipe.parallel.mesh;
   const bool takes_loss = recipe.mode != Mode::kInference || recipe.evaluates;
-  return takes_loss && recipe.loss == Loss::kCausalLm &&
-         recipe.loss_form >= LossForm::kChunked && mesh.extent(Axis::kTensor) == 1 &&
-         mesh.extent(Axis::kStage) == 1;
+  return takes_loss && recipe.loss == Loss::kCausalLm && recipe.loss_form >= LossForm::kChunked &&
+         mesh.extent(Axis::kTensor) == 1 && mesh.extent(Axis::kStage) == 1;
 }
 
 }  // namespace plimsoll
