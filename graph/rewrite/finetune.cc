@@ -46,7 +46,7 @@ class FinetunePass {
       TRY(adapt_stacked(unmet));
     }
     for (NodeId id = 0; id < count_; ++id) {
-      if (!is_linear(id)) continue;
+      if (!is_linear(id) || is_saved(r_.node(id).module)) continue;
       if (row_ && is_quantized(id)) quantize(id);
       if (finetune_.kind == FinetuneKind::kFull) continue;
       const std::string_view name = last_part(r_.node(id).module);
@@ -81,6 +81,13 @@ class FinetunePass {
     if (at == unmet.end()) return;
     met_.insert(*at);
     unmet.erase(at);
+  }
+
+  // Of a module that peft saves whole, or of a part of it.
+  bool is_saved(std::string_view module) const {
+    return std::ranges::any_of(split(module, '.'), [&](std::string_view part) {
+      return std::ranges::count(names_.saved, part) > 0;
+    });
   }
 
   bool is_packed(NodeId id) const { return packed_.contains(r_.node(id).inputs[1]); }
@@ -161,7 +168,8 @@ class FinetunePass {
     if (finetune_.kind == FinetuneKind::kFull) return;
     const std::vector<WeightRole> roles = classify_parameters(r_.graph());
     for (TensorId id = 0; id < roles.size(); ++id) {
-      if (roles[id] == WeightRole::kTrained) r_.graph().tensors[id].frozen = true;
+      Tensor& weight = r_.graph().tensors[id];
+      if (roles[id] == WeightRole::kTrained && !is_saved(weight.name)) weight.frozen = true;
     }
   }
 
