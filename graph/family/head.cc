@@ -64,8 +64,8 @@ void replace_head(JsonValue& family, const JsonValue& heads, const JsonValue& he
   JsonValue& layers = *json_member(model, "layers");
   auto& list = std::get<JsonValue::List>(layers.data);
   list.erase(list.begin() + 1, list.end());
-  const JsonValue* const own = head.find("layers");
-  if (own && own->list()) list.insert(list.end(), own->list()->begin(), own->list()->end());
+  const JsonValue* const added = head.find("layers");
+  if (added && added->list()) list.insert(list.end(), added->list()->begin(), added->list()->end());
   if (const JsonValue* loss = head.find("loss")) *json_member(model, "loss") = *loss;
   if (const JsonValue* saved = head.find("lora_saved"))
     put_over(family,

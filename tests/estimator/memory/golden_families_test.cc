@@ -115,17 +115,28 @@ bool is_of_images(const nlohmann::json& family) {
          config.value("model_type", "") == "detr";
 }
 
+// Of a head that is not the family's first.
+bool is_of_heads(const nlohmann::json& family) {
+  return family["counts"][0]["config"].contains("architectures");
+}
+
+enum class Kind { kFirst, kHeads, kImages };
+Kind kind_of(const nlohmann::json& family) {
+  if (is_of_heads(family)) return Kind::kHeads;
+  return is_of_images(family) ? Kind::kImages : Kind::kFirst;
+}
+
 struct FamilyErrors {
   test::Errors saved, peak;
   size_t wrong_phases = 0;
 };
 
-FamilyErrors errors_of_families(bool of_images) {
+FamilyErrors errors_of_families(Kind kind) {
   const auto golden = test::read_golden(kFamilySteps);
   test::GoldenModels models("a100-sxm-40gb");
   FamilyErrors errors;
   for (const auto& family : golden["families"]) {
-    if (is_of_images(family) != of_images) continue;
+    if (kind_of(family) != kind) continue;
     const std::string config = family["counts"][0]["config"].dump();
     for (const auto& one : family["cases"]) {
       const std::string what = fmt::format(
@@ -149,7 +160,7 @@ FamilyErrors errors_of_families(bool of_images) {
 }  // namespace
 
 TEST_CASE("families take what transformers' steps take") {
-  const FamilyErrors errors = errors_of_families(false);
+  const FamilyErrors errors = errors_of_families(Kind::kFirst);
   CHECK(errors.wrong_phases == 0);
   test::check_differences("families saved", errors.saved);
   test::check_differences("families peak", errors.peak);
@@ -157,8 +168,18 @@ TEST_CASE("families take what transformers' steps take") {
   CHECK(errors.peak.share_within(0.0005) == 1);
 }
 
+TEST_CASE("classifiers and other heads take what transformers' steps take") {
+  const FamilyErrors errors = errors_of_families(Kind::kHeads);
+  CHECK(errors.wrong_phases <= 1);  // of one that is all but as high at the end of forward
+  test::check_differences("heads saved", errors.saved);
+  test::check_differences("heads peak", errors.peak);
+  CHECK(errors.saved.share_within(0.0005) == 1);
+  CHECK(errors.peak.share_within(0.0005) > 0.8);
+  CHECK(errors.peak.share_within(0.021) == 1);
+}
+
 TEST_CASE("families of images take what transformers' and diffusers' steps take") {
-  const FamilyErrors errors = errors_of_families(true);
+  const FamilyErrors errors = errors_of_families(Kind::kImages);
   test::check_differences("families of images saved", errors.saved);
   test::check_differences("families of images peak", errors.peak);
   CHECK(errors.saved.share_within(0.04) == 1);
