@@ -127,6 +127,11 @@ std::vector<TensorId> quick_gelu(Layer& layer) {
   return {layer.node("Mul", {layer.input(), layer.node("Sigmoid", {scaled})})};
 }
 
+// transformers/activations.py, ReLUSquaredActivation
+std::vector<TensorId> relu_squared(Layer& layer) {
+  return {layer.node("Pow", {layer.node("Relu", {layer.input()}), layer.scalar(2)})};
+}
+
 std::vector<TensorId> silu(Layer& layer) { return {layer.composite("Silu", {layer.input()})}; }
 
 std::vector<TensorId> glu(Layer& layer) {
@@ -190,6 +195,7 @@ constexpr LayerType kPointwiseLayers[] = {
     {"hard_swish", 1, 1, {}, unary, "x * hard_sigmoid(x)"},
     {"mish", 1, 1, {}, unary, "x * tanh(softplus(x))"},
     {"relu", 1, 1, kInPlaceKeys, relu, "max(0, x)"},
+    {"relu_squared", 1, 1, {}, relu_squared, "max(0, x) squared"},
     {"selu", 1, 1, {}, unary, "scaled ELU"},
     {"sigmoid", 1, 1, {}, unary, "1/(1 + e^-x)"},
     {"softplus", 1, 1, {}, unary, "log(1 + e^x)"},
