@@ -55,7 +55,6 @@ FAMILIES |= {
     "granitemoeshared": ("GraniteMoeSharedForCausalLM", LOCAL | {"shared_intermediate_size": 256}, {"hidden_size": 1536, "intermediate_size": 512,
                          "num_attention_heads": 24, "num_key_value_heads": 8, "num_local_experts": 62, "num_experts_per_tok": 6,
                          "shared_intermediate_size": 1024}),
-    "phimoe": ("PhimoeForCausalLM", LOCAL, {"num_hidden_layers": 16, "attention_bias": True, "lm_head_bias": True}),
     "dots1": ("Dots1ForCausalLM", GROUPED | ROUTED | {"first_k_dense_replace": 1, "norm_topk_prob": True}, {"hidden_size": 4096, "n_routed_experts": 128,
               "n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1}),
     "flex_olmo": ("FlexOlmoForCausalLM", GROUPED | {"num_experts": 4, "num_experts_per_tok": 2}, {"num_hidden_layers": 16, "num_experts": 2,
@@ -69,12 +68,19 @@ FAMILIES |= {
                 "attention_types": [[["global", "local"], 1]], "window_size": 64, **TOKENS},
                 {"hidden_size": 768, "num_layers": 12, "num_heads": 12, "attention_types": [[["global", "local"], 6]]}),
     "codegen": ("CodeGenForCausalLM", GPT | {"n_head": 8, "rotary_dim": 16}, {"n_embd": 1024, "n_layer": 20, "vocab_size": 51200, "rotary_dim": 32}),
-    "diffllama": ("DiffLlamaForCausalLM", GROUPED, {"num_hidden_layers": 8, "num_key_value_heads": 8}),
-    "xglm": ("XGLMForCausalLM", {"d_model": 256, "ffn_dim": 688, "num_layers": 2, "attention_heads": 4, "vocab_size": 2000, "max_position_embeddings": 256, **TOKENS},
-             {"d_model": 2048, "ffn_dim": 8192, "num_layers": 48}),
-    "biogpt": ("BioGptForCausalLM", SMALL | {"max_position_embeddings": 256}, {"hidden_size": 1600, "num_hidden_layers": 48, "num_attention_heads": 25,
-               "intermediate_size": 6400, "vocab_size": 57717}),
-    "persimmon": ("PersimmonForCausalLM", SMALL, {"num_hidden_layers": 18, "qk_layernorm": False}),
     "nanochat": ("NanoChatForCausalLM", GROUPED, {"hidden_size": 1280, "num_hidden_layers": 20, "num_attention_heads": 10, "num_key_value_heads": 10}),
+}
+FAMILIES |= {
+    "exaone_moe": ("ExaoneMoeForCausalLM", SLIDING | {"moe_intermediate_size": 256, "num_experts": 4, "num_experts_per_tok": 2},
+                   {"num_hidden_layers": 16, "num_experts": 128, "num_key_value_heads": 8}),
+    "hy_v3": ("HYV3ForCausalLM", GROUPED | {"head_dim": 64, "moe_intermediate_size": 256, "num_experts": 4, "num_experts_per_tok": 2},
+              {"num_hidden_layers": 40, "num_experts": 96, "num_shared_experts": 2}),
+    "afmoe": ("AfmoeForCausalLM", SLIDING | {"head_dim": 64, "moe_intermediate_size": 256, "num_experts": 4, "num_experts_per_tok": 2, "num_shared_experts": 1},
+              {"num_hidden_layers": 16, "mup_enabled": True, "num_key_value_heads": 4}),
+    "mellum": ("MellumForCausalLM", SLIDING | {"head_dim": 64, "moe_intermediate_size": 256, "num_local_experts": 4, "num_experts_per_tok": 2,
+               "layer_types": ["sliding_attention", "full_attention"] * 2}, {"num_hidden_layers": 14, "num_local_experts": 32}),
+    "openai_gpt": ("OpenAIGPTLMHeadModel", GPT, {"n_embd": 1024, "n_layer": 24, "n_head": 16}),
+    "lfm2": ("Lfm2ForCausalLM", GROUPED | {"num_hidden_layers": 4, "layer_types": ["conv", "full_attention"] * 2}, {"num_hidden_layers": 16,
+             "layer_types": ["conv", "conv", "full_attention", "conv"] * 4, "hidden_size": 1024}),
 }
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron")   # whose class has defaults of which transformers makes no model
