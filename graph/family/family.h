@@ -21,6 +21,8 @@
 //
 // What a user must know of every answer: "note", a warning (W357). "heads": graph/family/head.h.
 //
+// A part of a whole may have "keys" of its own beside its family's.
+//
 // A family that is "like" another has that one's layers: its "keys" and "defaults" (of parameters)
 // stand before those. "each" has rows for the keys of an object's members, "members" counts them.
 // A key that is null is as if it were not there, unless the family says what null means. Keys that

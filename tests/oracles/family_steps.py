@@ -3,7 +3,7 @@ the model itself takes of labels.
 
     ORACLE_CAPABILITY=80 python family_steps.py ../golden/memory/family_steps.json [NAME ...]
 
-A line for each family: what its config.json says, and saved and peak bytes of a steady step for eager and sdpa attention in fp32
+A line for each family: what its config.json says (the small one as transformers saves it), and saved and peak bytes of a steady step for eager and sdpa attention in fp32
 and bf16, and with peft's LoRA beside every linear layer in bf16. Parameter counts of two configurations each, the class's own defaults among them, are counted on the meta device.
 """
 import pretended_gpu
@@ -26,6 +26,7 @@ from transformers.initialization import no_init_weights  # noqa: E402
 import family_boxes  # noqa: E402
 import family_diffusers  # noqa: E402
 import family_images  # noqa: E402
+import family_languages  # noqa: E402
 import hugging_face  # noqa: E402
 import memory_oracle  # noqa: E402
 from recipes import Recipe  # noqa: E402
@@ -178,6 +179,7 @@ FAMILIES |= {
     "modernbert+token": ("ModernBertForTokenClassification", FAMILIES["modernbert"][1], FAMILIES["modernbert"][2]),
 }
 FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES | family_boxes.FAMILIES
+FAMILIES |= family_languages.FAMILIES
 BATCH, LENGTH = 4, 128
 DIMS = family_diffusers.DIMS | family_boxes.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
     {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
@@ -312,13 +314,21 @@ def parameters(class_name, values):
     return sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
 
 
+def saved_config(class_name, values):
+    """What save_pretrained() writes: keys that transformers derives stand in it too."""
+    written = json.loads(getattr(transformers, class_name).config_class(**values).to_json_string())
+    return {key: value for key, value in written.items() if key != "transformers_version"}
+
+
 def line(name, class_name, small, published):
     of_diffusers = name in family_diffusers.FAMILIES
     called = {"_class_name": class_name} if of_diffusers else {"model_type": getattr(transformers, class_name).config_class.model_type}
     if task_of(class_name):
         called["architectures"] = [class_name]
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
-              for values in (small, published, {})[:2 if name in family_images.UNRUN else 3]]
+              for values in (small, published, {})[:2 if name in family_images.UNRUN + family_languages.UNBUILT else 3]]
+    if not of_diffusers:
+        counts[0]["config"] = saved_config(class_name, small)
     cases = []
     for attention in ("sdpa",) if of_diffusers else ("eager", "sdpa"):
         # Of heads but a sequence's, peft would adapt and save the same layer.
