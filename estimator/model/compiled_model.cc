@@ -105,7 +105,7 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   }
 }
 
-// Stochastic depth of a training file, in a pass that has no dropout.
+// Stochastic depth of a training file or of a config, in a pass that has no dropout.
 void drop_stochastic_depth(CompiledModel& model, RecoverReport& recovered) {
   if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return;
   const DroppedMasks dropped = drop_masks(model.graph);
@@ -113,8 +113,8 @@ void drop_stochastic_depth(CompiledModel& model, RecoverReport& recovered) {
     if (one.node != kNoNode) one.node = dropped.new_ids[one.node];
   }
   if (dropped.masks > 0)
-    model.basis.push_back(fmt::format(
-        "{} random masks in the file belong to dropout and are not applied", dropped.masks));
+    model.basis.push_back(
+        fmt::format("{} random masks belong to dropout and are not applied", dropped.masks));
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -246,10 +246,10 @@ RecoverReport recover_from_onnx(CompiledModel& compiled, bool recovers, Decider&
     compiled.recognised = summary_of(recovered);
     tell_of_pieces(compiled, recovered.attention_in_pieces);
     put_dropout_back(graph, compiled.recipe, compiled.basis);
-    drop_stochastic_depth(compiled, recovered);
   } else {
     fold(graph);
   }
+  drop_stochastic_depth(compiled, recovered);
   if (compiled.recipe.precision->autocast) widen_adapters(graph);
   return recovered;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/base/escape.h"
@@ -180,10 +181,11 @@ class FinetunePass {
     return weight.kind == TensorKind::kParameter && weight.shape && weight.shape->size() == 2;
   }
 
-  // What makes the outputs, or is one with a table.
+  // What makes the outputs, or is one with a table. A layer that runs again shares its weight too.
   bool is_head(NodeId id) const {
     const Node& node = r_.node(id);
-    if (r_.readers(node.inputs[1]).size() > 1) return true;
+    const auto runs = [&](NodeId reader) { return kAdaptedLayer.at(r_, reader).has_value(); };
+    if (!std::ranges::all_of(r_.readers(node.inputs[1]), runs)) return true;
     const auto& outputs = r_.graph().outputs;
     TensorId t = node.outputs[0];
     for (int steps = 0; steps < 4; ++steps) {
@@ -204,10 +206,10 @@ class FinetunePass {
 
   void quantize(NodeId id) {
     Tensor& weight = r_.graph().tensors[r_.node(id).inputs[1]];
+    if (!weight.quantized) ++done_.quantized;
     weight.quantized = row_;
     weight.frozen = true;
     r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(compute_)});
-    ++done_.quantized;
   }
 
   // Of the module of node `of`.
@@ -236,8 +238,11 @@ class FinetunePass {
   TensorId product(NodeId before, NodeId id, TensorId x, const std::string& part, const Dim& out) {
     Shape shape = *r_.tensor(x).shape;
     const DType type = r_.tensor(x).dtype;
-    const TensorId weight =
-        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), type, {out, shape.back()});
+    const auto [at, is_new] = shared_.try_emplace({r_.node(id).inputs[1], part});
+    if (is_new)
+      at->second =
+          adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), type, {out, shape.back()});
+    const TensorId weight = at->second;
     shape.back() = out;
     return insert(before, made("plimsoll", "Linear", id, {x, weight}), type, shape);
   }
@@ -259,6 +264,7 @@ class FinetunePass {
   // `parts`: of a layer that is several, those that have an adapter.
   void adapt(NodeId id, const std::vector<Dim>& parts = {}) {
     const Node& node = r_.node(id);
+    const size_t known = shared_.size();
     const TensorId x = node.inputs[0], y = node.outputs[0];
     const std::vector<NodeId> readers = r_.readers(y);
     if (readers.empty() && !is_output(y)) return;
@@ -293,7 +299,7 @@ class FinetunePass {
       out = sum;
       done_.outputs.emplace_back(y, sum);
     }
-    ++done_.adapters;
+    if (shared_.size() > known) ++done_.adapters;
   }
 
   bool is_output(TensorId t) const {
@@ -351,6 +357,9 @@ class FinetunePass {
   PackedWeights packed_;
   size_t count_;
   std::set<std::string_view> met_;
+  // By the weight beside which they are, and the part of the adapter: a layer that runs several
+  // times has one.
+  std::map<std::pair<TensorId, std::string>, TensorId> shared_;
   FinetuneReport done_;
 };
 

@@ -25,8 +25,11 @@ from transformers.initialization import no_init_weights  # noqa: E402
 
 import family_boxes  # noqa: E402
 import family_diffusers  # noqa: E402
+import family_encoders  # noqa: E402
 import family_images  # noqa: E402
 import family_languages  # noqa: E402
+import family_pictures  # noqa: E402
+import family_translators  # noqa: E402
 import hugging_face  # noqa: E402
 import memory_oracle  # noqa: E402
 from recipes import Recipe  # noqa: E402
@@ -178,10 +181,10 @@ FAMILIES |= {
     "modernbert+sequence": ("ModernBertForSequenceClassification", FAMILIES["modernbert"][1] | {"classifier_pooling": "mean"}, FAMILIES["modernbert"][2]),
     "modernbert+token": ("ModernBertForTokenClassification", FAMILIES["modernbert"][1], FAMILIES["modernbert"][2]),
 }
-FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES | family_boxes.FAMILIES
-FAMILIES |= family_languages.FAMILIES
+FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pictures.FAMILIES | family_images.FAMILIES
+FAMILIES |= family_diffusers.FAMILIES | family_boxes.FAMILIES | family_languages.FAMILIES
 BATCH, LENGTH = 4, 128
-DIMS = family_diffusers.DIMS | family_boxes.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
+DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
     {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
 
 
@@ -237,7 +240,7 @@ def workload(class_name, values, attention):
     if hasattr(config, "vision_config"):
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
-        side = config.image_size
+        side = getattr(config, "image_size", family_pictures.SIDE)
         return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
     if model.main_input_name == "input_features":
         features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
@@ -250,7 +253,8 @@ def workload(class_name, values, attention):
         return Workload(model, {"input_ids": tokens(), "start_positions": places(), "end_positions": places()}, loss="sum")
     if class_name.endswith("ForTokenClassification"):
         return Workload(model, {"input_ids": tokens(), "labels": torch.randint(0, config.num_labels, (BATCH, LENGTH))}, loss="sum")
-    return Workload(model, {"input_ids": tokens(), "labels": tokens()}, loss="sum")
+    places = {"bbox": torch.zeros(BATCH, LENGTH, 4, dtype=torch.int64)} if config.model_type == "layoutlm" else {}
+    return Workload(model, {"input_ids": tokens(), **places, "labels": tokens()}, loss="sum")
 
 
 def figures(work, recipe, kind=Step):
@@ -284,7 +288,7 @@ def wrapped(name, class_name, work):
         return family_diffusers.Denoised(work.model, list(work.inputs))
     if name in family_boxes.FAMILIES:
         return family_boxes.Detector(work.model)
-    if name in family_images.FAMILIES:
+    if name in family_images.FAMILIES or name == "layoutlm":
         return family_images.Named(work.model, name, list(work.inputs))
     return Labelled(work.model, list(work.inputs))
 
@@ -328,7 +332,7 @@ def line(name, class_name, small, published):
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
               for values in (small, published, {})[:2 if name in family_images.UNRUN + family_languages.UNBUILT else 3]]
     if not of_diffusers:
-        counts[0]["config"] = saved_config(class_name, small)
+        counts[0]["config"] = saved_config(class_name, small) | called
     cases = []
     for attention in ("sdpa",) if of_diffusers else ("eager", "sdpa"):
         # Of heads but a sequence's, peft would adapt and save the same layer.
@@ -339,7 +343,7 @@ def line(name, class_name, small, published):
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
     dims = {"dims": DIMS[name]} if name in DIMS else {}
-    length = {} if name in family_boxes.FAMILIES else {"sequence": LENGTH}
+    length = {} if name in family_boxes.FAMILIES or name in family_pictures.FAMILIES else {"sequence": LENGTH}
     return {"name": name, "batch": BATCH, **length, **dims, "counts": counts, "cases": cases}
 
 
