@@ -23,7 +23,7 @@ bool is_sharded(const Value& weight) {
 ShardedTraining::ShardedTraining(eager::Machine& m, const std::vector<Unit>& units,
                                  const Unit& around, std::span<const Value> values,
                                  const std::map<TensorId, Placement>& computed)
-    : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
+    : UnitObserver(units, around, computes_loss(m.recipe())), m_(m), plan_(m.recipe().parallel) {
   for (size_t i = 0; i <= units.size(); ++i) {
     for (const bool of_experts : {false, true})
       add(i < units.size() ? units[i] : around, values, computed, of_experts);

@@ -35,7 +35,7 @@ class FinetunePass {
         names_(names),
         row_(quantization_of(finetune)),
         compute_(compute),
-        packed_(finetune.form == AdapterForm::kLitgpt ? join_projections(r_) : PackedWeights{}),
+        packed_(finetune.form == AdapterForm::kLitgpt ? litgpt_layers(r_) : PackedWeights{}),
         count_(r_.nodes()) {}
 
   Result<FinetuneReport> run() {
@@ -43,6 +43,8 @@ class FinetunePass {
     const std::vector<std::string_view> names = split(finetune_.targets, ',');
     std::set<std::string_view> unmet;
     for (const std::string_view name : names) unmet.insert(trimmed(name));
+    if (finetune_.form == AdapterForm::kLitgpt && unmet.erase(kPackedGates) > 0)
+      unmet.insert(kGates.begin(), kGates.end());
     if (finetune_.kind != FinetuneKind::kFull) {
       TRY(adapt_stacked(unmet));
     }
@@ -77,6 +79,11 @@ class FinetunePass {
   }
 
  private:
+  static PackedWeights litgpt_layers(Rewrite& r) {
+    part_gates(r);
+    return join_projections(r);
+  }
+
   void meet(std::set<std::string_view>& unmet, std::string_view name) {
     const auto at = unmet.find(name);
     if (at == unmet.end()) return;
