@@ -53,8 +53,7 @@ TensorType ShardedTraining::part(const Group& group, const Value& whole) const {
   const Holders& holders = group.holders;
   const TensorType mine{whole.dtype(),
                         part_of(whole.sizes(), holders.cut(whole.sizes()), holders.mesh())};
-  if (whole.requires_grad()) return eager::updated_type(m_.recipe(), mine);
-  return {eager::kept_type(m_.recipe(), mine.dtype, false), mine.shape};
+  return {eager::kept_type(m_.recipe(), mine.dtype, whole.requires_grad()), mine.shape};
 }
 
 Dim ShardedTraining::bytes_of_first(const Group& group, const Value& whole) const {
