@@ -69,11 +69,11 @@ Sentences evaluation_basis(const MemoryEstimate& memory, const Recipe& recipe) {
 
 Sentences loading_basis(const MemoryEstimate& memory) {
   if (!memory.loading) return {};
-  return {fmt::format("loading ({}): up to {:.2f} GB of tensors before the first step; the {:.2f} GB "
-                      "that the allocator then has reserved are used by the steps",
-                      memory.loading->how,
-                      static_cast<double>(memory.loading->allocated_peak_bytes) / 1e9,
-                      static_cast<double>(memory.loading->reserved_bytes) / 1e9)};
+  return {fmt::format(
+      "loading ({}): up to {:.2f} GB of tensors before the first step; the {:.2f} GB "
+      "that the allocator then has reserved are used by the steps",
+      memory.loading->how, static_cast<double>(memory.loading->allocated_peak_bytes) / 1e9,
+      static_cast<double>(memory.loading->reserved_bytes) / 1e9)};
 }
 
 // Whose processes the range of memory is of, where it is of more than steps.

@@ -188,8 +188,8 @@ class WeightLoader {
   }
 
   void part_flat() {
-    const auto units = parallel::flat_units(model_.graph, model_.weight_roles,
-                                            model_.placements.computed, plan_);
+    const auto units =
+        parallel::flat_units(model_.graph, model_.weight_roles, model_.placements.computed, plan_);
     for (const parallel::FlatUnit& unit : units) {
       const DType kept = kept_of(unit);
       const Ids ids = gathered(unit.weights);
@@ -208,9 +208,8 @@ class WeightLoader {
   }
 
   DType kept_of(const parallel::FlatUnit& unit) const {
-    const bool trained = std::ranges::any_of(unit.weights, [&](TensorId id) {
-      return model_.weight_roles[id] != WeightRole::kFrozen;
-    });
+    const bool trained = std::ranges::any_of(
+        unit.weights, [&](TensorId id) { return model_.weight_roles[id] != WeightRole::kFrozen; });
     return eager::kept_type(model_.recipe, tensor(unit.weights.front()).dtype, trained);
   }
 
@@ -246,8 +245,8 @@ int64_t loading_peak(const ReplayInput& input, int64_t rounding) {
       continue;
     }
     const bool stays = event.kind == Kind::kKept;
-    const int64_t size = round_up(
-        stays ? input.resident[static_cast<size_t>(event.id)] : event.bytes, rounding);
+    const int64_t size =
+        round_up(stays ? input.resident[static_cast<size_t>(event.id)] : event.bytes, rounding);
     if (!stays) sizes[event.id] = size;
     peak = std::max(peak, live += size);
   }

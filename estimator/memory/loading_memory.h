@@ -3,11 +3,13 @@
 // Weights that no library shards have nothing beside them unless the program puts it there. One
 // that shards joins or cuts weights that are whole on the card:
 // - FSDP1 (torch/distributed/fsdp/_init_utils.py and _flat_param.py, 2.15): weights of a unit come
-//   one by one, torch.cat() makes their array, the rank's part is copied, the array and they go. Before the first forward pass each array is allocated and freed once more, and where parts
-//   are of another type once in that type too (init_flat_param_attributes()).
+//   one by one, torch.cat() makes their array, the rank's part is copied, the array and they go.
+//   Before the first forward pass each array is allocated and freed once more, and where parts are
+//   of another type once in that type too (init_flat_param_attributes()).
 // - FSDP2 (torch/distributed/fsdp/_fully_shard/_fsdp_param.py, _init_sharded_param(), 2.15): parts
 //   of a unit's weights are copied one by one, then all of its whole weights go.
-// - DeepSpeed (deepspeed/runtime/zero/partition_parameters.py, partition(), 0.16): weight by weight.
+// - DeepSpeed (deepspeed/runtime/zero/partition_parameters.py, partition(), 0.16): weight by
+// weight.
 #pragma once
 
 #include "estimator/memory/device_memory.h"

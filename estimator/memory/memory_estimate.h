@@ -84,7 +84,7 @@ struct MemoryEstimate {
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};
   std::optional<EvaluationMemory> evaluation;
-  std::optional<LoadingMemory> loading;  // where it needs more than what it leaves
+  std::optional<LoadingMemory> loading;   // where it needs more than what it leaves
   std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   int64_t workspace_bytes = 0;
   int64_t timed_workspace_bytes = 0;  // most that timing an algorithm asks for; 0: none is timed

@@ -151,8 +151,7 @@ struct Replaying {
     auto memory =
         TRY(device_memory(input, of.platform.allocator, context,
                           {.spread = allocator.memory_spread}, with_minimum || by_demand, last));
-    if (memory.loading)
-      memory.loading->live_peak_bytes = loading_peak(input, allocator.rounding);
+    if (memory.loading) memory.loading->live_peak_bytes = loading_peak(input, allocator.rounding);
     if (by_demand) take_demand(memory, context, allocator.demand_spread);
     return memory;
   }

@@ -22,7 +22,9 @@ enum class WeightLoading : uint8_t {
 };
 inline constexpr std::array<std::string_view, 5> kWeightLoadings = {"parts", "units", "whole",
                                                                     "checkpoint", "fp32"};
-inline std::string_view name(WeightLoading how) { return kWeightLoadings[static_cast<size_t>(how)]; }
+inline std::string_view name(WeightLoading how) {
+  return kWeightLoadings[static_cast<size_t>(how)];
+}
 
 // `said`, or what the library that shards does by itself.
 WeightLoading loading_of(std::optional<WeightLoading> said, const Recipe& recipe);

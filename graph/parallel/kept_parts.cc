@@ -34,13 +34,12 @@ FlatUnit flat_unit(const Graph& graph, const Parts& whole, std::vector<TensorId>
   std::vector<Dim> counts;
   for (const TensorId id : weights) counts.push_back(elements(whole.at(id)));
   const int64_t alignment = alignment_of(plan, graph.tensors[weights.front()].dtype);
-  return {std::move(weights), std::move(counts),
-          flat_parts(counts, alignment, part_alignment, mesh)};
+  FlatParts parts = flat_parts(counts, alignment, part_alignment, mesh);
+  return {std::move(weights), std::move(counts), std::move(parts)};
 }
 
 void add_parts(const FlatUnit& unit, Parts& parts) {
-  for (size_t i = 0; i < unit.weights.size(); ++i)
-    parts[unit.weights[i]] = {unit.parts.mine[i]};
+  for (size_t i = 0; i < unit.weights.size(); ++i) parts[unit.weights[i]] = {unit.parts.mine[i]};
 }
 
 using Placed = std::map<TensorId, Placement>;

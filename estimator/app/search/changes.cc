@@ -66,8 +66,7 @@ ChangeKind loadings(const Request& request, const Estimate& today) {
     kind.push_back(load(WeightLoading::kUnits, "shards one unit at a time"));
   if (!flat) kind.push_back(load(WeightLoading::kParts, "loads each GPU's weights alone"));
   if (flat)
-    kind.push_back({setting("fsdp-version", "2"), "loads each GPU's weights alone",
-                    [](Request& r) {
+    kind.push_back({setting("fsdp-version", "2"), "loads each GPU's weights alone", [](Request& r) {
                       r.parallel.fsdp_version = 2;
                       r.weight_loading = WeightLoading::kParts;
                     }});
