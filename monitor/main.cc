@@ -55,7 +55,7 @@ constexpr const char* kExamples =
     "Watches a process and its descendants: memory, CPU, faults and I/O of the host, and memory,\n"
     "load, PCIe, power and clocks of NVIDIA GPUs, if there are any. It only reads and sends no\n"
     "signals. With PID it ends with the process, exit status 0; with a command it ends with the\n"
-    "command and has its exit status. ^C ends it with the summary. With --model and the flags of\n"
+    "command and has its exit status. ^C ends it with the summary. With --model and the options of\n"
     "'plimsoll estimate' it shows the predicted range next to the live figures.\n";
 
 constexpr int64_t kLeastInterval = 1'000'000, kMostInterval = 3'600'000'000'000;
@@ -330,7 +330,7 @@ int run(std::vector<std::string> arguments) {
   }
   const cli::Program app(kExamples, "plimsoll-monitor [PID]");
   app.set_help_flag("-h,--help", "show this");
-  app.set_help_all_flag("--help-all", "show all flags");
+  app.set_help_all_flag("--help-all", "show all options");
   bool version = false;
   app.add_flag("--version", version, "show the version");
   app.allow_extras();

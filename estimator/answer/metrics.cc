@@ -45,7 +45,9 @@ std::vector<Metric> rates_of(const Estimate& e) {
       {"throughput", "throughput", t.sample_unit + "/s",
        "samples of all GPUs divided by the time of one step, after warm-up",
        t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
-      {"gpu_utilisation", "GPU busy", "of 1", "share of the step in which at least one kernel runs",
+      {"gpu_utilisation", "kernels run", "of 1",
+       "share of the step in which at least one kernel of the model runs; copies and communication "
+       "are not counted",
        t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, no_step},
       {"fp32_utilisation", "FP32 utilisation", "of 1",
        "executed floating-point operations divided by (peak FP32 rate x time in which kernels run)",

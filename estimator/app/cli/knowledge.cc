@@ -68,7 +68,7 @@ int show_ops(const std::string& name, const OutputFlags& output) {
 // What --set, --dim, --batch and --image take, with what holds where they are not given.
 std::string parameters_text(const LoadedModel& model, int64_t image, const Page& page) {
   const ModelConfig& config = model.config;
-  Table table({{"flag", {}, Column::kRemark}, {"default", {}, Column::kName}});
+  Table table({{"option", {}, Column::kRemark}, {"default", {}, Column::kName}});
   if (model.from_onnx) {
     const ModelNames names = names_of(model);
     if (names.batch) table.add({{"--batch N"}, {"32"}});

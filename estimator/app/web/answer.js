@@ -21,7 +21,7 @@ const drawn = (() => {
       element("dl", { class: "facts" },
         fact("peak memory", `${size(m.device_bytes)} of ${size(usable)}`, range(m.device_range_bytes, size)),
         fact("one step", time(t.step_ns), range(t.step_range_ns, time)),
-        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `GPU busy ${Math.round(100 * t.gpu_busy)} %`)),
+        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `kernels run ${Math.round(100 * t.gpu_busy)} % of a step`)),
     ];
   };
 
