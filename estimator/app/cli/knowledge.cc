@@ -109,7 +109,8 @@ int show_model(const std::string& given) {
   const auto model = load_model_inputs(request);
   if (!model) return report(model.error());
   std::string text = wrapped(fmt::format("{}: {}", row->name, row->description), page) +
-                     wrapped(row->source, page) + parameters_text(*model, row->image, page);
+                     wrapped(fmt::format("source: {}", row->source), page) +
+                     parameters_text(*model, row->image, page);
   if (!model->config.meta.dataset.empty()) {
     text +=
         "\n" + wrapped(fmt::format("data set: {}, {} samples an epoch", model->config.meta.dataset,

@@ -210,7 +210,8 @@ void write_memory_sections(Markup& out, const Estimate& e) {
 
 void write_remedies_section(Markup& out, const Estimate& e) {
   if (e.remedies.empty()) return;
-  open_section(out, "remedies", "What would help", "What fits first, the fastest first.");
+  open_section(out, "remedies", "What would help",
+               "Changes that fit come first, the fastest of them first.");
   write_chart(out, "remedies");
   HtmlTable table(out, "Changes",
                   {{"options"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},

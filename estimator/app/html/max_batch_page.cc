@@ -19,7 +19,7 @@ namespace {
 void write_advice(Markup& out, const LargestBatch& largest) {
   if (largest.advice.empty()) return;
   open_section(out, "remedies", "What would help",
-               "Combinations of changes, with which the smallest batch needs so much.");
+               "Combinations of changes. Peak and step are those of the smallest batch with them.");
   HtmlTable table(
       out, "Changes",
       {{"options"}, {"largest batch", true}, {"verdict"}, {"peak", true}, {"step", true}},

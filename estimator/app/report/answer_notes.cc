@@ -27,7 +27,7 @@ void describe_settings(Fields& f, AnswerNotes& notes, const AskedBy& by) {
   }
   std::vector<std::string> rules = training_rules(notes.request);
   f(kTrainingRules, rules,
-    {.meaning = "freeze and train in their order, where it matters: the last match holds",
+    {.meaning = "freeze and train in their order, if it matters: the last match wins",
      .absent_where = rules.empty()});
   if (by.verb_settings) by.verb_settings();
 }

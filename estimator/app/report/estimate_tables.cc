@@ -147,9 +147,9 @@ std::string metrics_text(const Estimate& e, const Page& page) {
                      category_table(metrics).text(page) + "\n" +
                      (e.on_host ? "" : class_table(e).text(page) + "\n");
   for (const Metric& m : metrics.rates) {
-    text += wrapped(
-        fmt::format("{}: {}{}", m.name, m.definition, m.value ? "" : "; " + spelled(m.unknown)),
-        page, 2);
+    text += wrapped(fmt::format("{}: {}{}", m.name, m.definition,
+                                m.value ? "" : ". Not known: " + spelled(m.unknown)),
+                    page, 2);
   }
   for (const MemoryCategory& c : metrics.memory)
     text += wrapped(fmt::format("{}: {}", c.name, c.definition), page, 2);
@@ -164,7 +164,7 @@ Table layer_table(const Estimate& e, int64_t depth) {
       {"parameters", {}, Column::kFigure, 3},
       {"weights", "weight_bytes", Column::kFigure, 7},
       {"gradients", "gradient_bytes", Column::kFigure, 8},
-      {"maps", "feature_map_bytes"},
+      {"feature maps", "feature_map_bytes"},
       {"workspace", "workspace_bytes", Column::kFigure, 6},
       {"optimizer", "optimizer_state_bytes", Column::kFigure, 8},
       {"GFLOP", "flop_forward", Column::kFigure, 2},

@@ -122,7 +122,7 @@ std::string breakdown(const Estimate& e, const Page& page) {
   // Few are there yet where feature maps are most, which looks as if they were forgotten.
   constexpr auto kGradients = static_cast<size_t>(Role::kGradient);
   if (const int64_t most = e.memory.max_by_role[kGradients];
-      most > e.memory.peak_by_role[kGradients])
+      human_bytes(most) != human_bytes(e.memory.peak_by_role[kGradients]))
     text += fmt::format("  gradients: up to {} at another moment of the step\n", human_bytes(most));
   if (const auto& m = e.memory.evaluation)
     text += fmt::format("  tensors: up to {} in evaluation (batch {}), up to {} in a step\n",

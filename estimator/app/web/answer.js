@@ -34,7 +34,7 @@ const drawn = (() => {
     const all = result.remedies.map((r) => row(`${r.flags}${r.effect ? ` (${r.effect})` : ""}`, r.device_bytes, r.verdict,
       `${size(r.device_bytes)}, ${number(r.samples_per_second)} ${result.time.sample_unit}/s`));
     return section("What would help", "Each line is an estimate of its own.",
-      bars([row("as asked", today, result.verdict, `${size(today)}, ${number(result.time.samples_per_second)} ${result.time.sample_unit}/s`), ...all]),
+      bars([row("as requested", today, result.verdict, `${size(today)}, ${number(result.time.samples_per_second)} ${result.time.sample_unit}/s`), ...all]),
       key(cardLine()));
   };
 
