@@ -29,7 +29,7 @@ Sentences measured_basis(const Platform& platform, const WorkspacePlan& workspac
     basis.push_back(
         fmt::format("workspace: {} of {} convolutions {} cuDNN {}{}", workspaces.asked,
                     workspaces.convolutions, platform.asked->on_card() ? "as listed by" : "from",
-                    platform.asked->cudnn(), platform.asked->on_card() ? " on this card" : ""));
+                    platform.asked->cudnn(), platform.asked->on_card() ? " on this GPU" : ""));
   }
   if (workspaces.free_bytes) {
     basis.push_back(

@@ -155,7 +155,7 @@ constexpr TrainerRow kTrainers[] = {
      kSteps},
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
-     "of 2025.8 and before; its checkpoints are counted on the card",
+     "of 2025.8 and before; its checkpoints are counted as GPU memory",
      kMoreThanSteps},
     {"litgpt-2023", "litgpt", kLitgpt2023,
      "litgpt until February 2024, finetune/lora.py: get_batch() begins with the longest sample, "

@@ -118,14 +118,14 @@ std::span<const SettingRow> loss_settings() {
       {.name = "last-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "the loop keeps the last batch's outputs, and so their graph, until the model has "
-               "computed the next batch's",
+       .help = "the loop keeps the last batch's outputs, with their autograd graph, until the next "
+               "batch's outputs exist",
        .default_text = "off",
        .value = on_off_value<&Request::recipe, &Recipe::keeps_last_outputs>(),
        .record = {.name = "last_outputs"},
        .axis = SweepAxis::kKernels,
        .acts = {names_outputs,
-                "outputs are let go of before the backward pass, or the loss computes and drops "
+                "outputs are freed before the backward pass, or the loss computes and frees "
                 "them, or nothing is trained, or a pipeline trains"}},
       {.name = "widen-outputs",
        .group = kTrainingGroup,

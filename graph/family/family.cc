@@ -48,11 +48,11 @@ constexpr std::string_view kPart = "part", kText = "text";
 
 tl::unexpected<Diagnostics> two_parts(std::string_view model_type, Place place) {
   return error("E354",
-               fmt::format("is a config of model type \"{}\", a vision-language model, of which "
-                           "only the text model is supported",
+               fmt::format("is a config of the vision-language model type \"{}\"; only its "
+                           "text model is supported",
                            shortened(std::string(model_type))),
                std::move(place),
-               fmt::format("{} asks for its text model; in Python, the whole: "
+               fmt::format("{} selects its text model; for the whole model, in Python: "
                            "plimsoll.from_torch(lambda: AutoModel.from_config(config), inputs)",
                            setting_entry("set", kPart, kText)));
 }

@@ -137,7 +137,7 @@ class Whole {
 
   tl::unexpected<Diagnostics> unknown(const std::string& name, const std::string& type) const {
     return error("E354",
-                 fmt::format("has a {} part of model type \"{}\", which no family serves", name,
+                 fmt::format("has a {} part of model type \"{}\", which is not supported", name,
                              shortened(type)),
                  {.file = std::string(file_name_), .line = config_.line, .node = {}},
                  "in Python: plimsoll.from_torch(lambda: AutoModel.from_config(config), inputs)");
