@@ -30,6 +30,10 @@ bool clips_half_gradients(const SettingScope& s) {
          !recipe.parallel.offload.keeps();
 }
 
+bool has_fp32_shards(const SettingScope& s) {
+  return s.request.parallel.fsdp && shards(s) && s.model.recipe.precision->master;
+}
+
 // A norm, or none.
 SettingValue clip_norm() {
   SettingValue value;
@@ -95,6 +99,15 @@ std::span<const SettingRow> gradient_settings() {
        .acts = {clips_half_gradients,
                 "no 16-bit gradients of weights with fp32 copies are clipped; {} clips gradients",
                 "clip-grad-norm=1"}},
+      {.name = "master-copies",
+       .group = kRunGroup,
+       .shown = kDetail,
+       .help =
+           "with --fsdp and --precision mixed-bf16: shards are bf16, and the optimizer keeps fp32 "
+           "copies of them (InternEvo)",
+       .value = on_off_switch<&Request::parallel, &ParallelRequest::master_copies>(),
+       .acts = {has_fp32_shards,
+                "only FSDP in a mixed precision has fp32 shards; {} shards weights", "fsdp"}},
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
        .shown = kDetail,

@@ -222,9 +222,6 @@ bool shards_or_joins(const SettingScope& s) {
   return plimsoll::shards(s) ||
          (trains(s) && eager::casts_gradients(recipe) && eager::updates_flat_arrays(recipe));
 }
-bool is_fsdp_of_masters(const SettingScope& s) {
-  return is_fsdp(s) && s.model.recipe.precision->master;
-}
 // Of FSDP's types and DeepSpeed's buckets.
 bool sends_gradients(const SettingScope& s) { return plimsoll::shards(s) && trains(s); }
 constexpr std::string_view kNoStage3 = "ZeRO gathers no weights; {} shards them";
@@ -305,15 +302,6 @@ constexpr SettingRow kParallelRows[] = {
          word_value<kReduceTypes, 0, &Request::parallel, &ParallelRequest::reduce_type>("TYPE"),
      .record = {.name = "reduce_dtype"},
      .acts = {sends_gradients, "no gradients are sharded in training; {} shards them", "fsdp"}},
-    {.name = "master-copies",
-     .group = kRunGroup,
-     .shown = kDetail,
-     .help =
-         "with --fsdp and --precision mixed-bf16: shards are bf16, and the optimizer keeps fp32 "
-         "copies of them (InternEvo)",
-     .value = on_off_switch<&Request::parallel, &ParallelRequest::master_copies>(),
-     .acts = {is_fsdp_of_masters,
-              "only FSDP in a mixed precision has fp32 shards; {} shards weights", "fsdp"}},
     {.name = "no-sync",
      .group = kRunGroup,
      .shown = kDetail,
