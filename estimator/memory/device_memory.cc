@@ -55,6 +55,7 @@ class Program {
       there[id] = true;
     }
     if (!input_.loading.empty()) events_.push_back(mark());
+    if (input_.loading_empties_cache) events_.push_back(empty_cache());
     for (size_t i = 0; i < there.size(); ++i) {
       if (!there[i]) born(input_.resident[i], 0);
     }

@@ -36,6 +36,8 @@ class WeightLoader {
       case WeightLoading::kUnits:
       case WeightLoading::kWhole:
         return !parted_.empty();
+      case WeightLoading::kBroadcast:
+        return !parted_.empty() && plan_.sharded_by == ShardedBy::kFsdp1;
       case WeightLoading::kCheckpoint:
         return true;
       case WeightLoading::kFp32:
@@ -49,14 +51,15 @@ class WeightLoader {
 
   std::vector<StepEvent> load(WeightLoading how) {
     if (!takes_more(how)) return {};
-    const bool whole = how != WeightLoading::kUnits;
+    broadcasts_ = how == WeightLoading::kBroadcast;
+    const bool whole = how >= WeightLoading::kWhole;
     if (how == WeightLoading::kFp32) {
       come_wide();
     } else if (whole) {
       for (const TensorId id : others_) stays(kept_bytes(id));
       for (const TensorId id : parted_) whole_[id] = comes(whole_bytes(id));
     }
-    if (how == WeightLoading::kCheckpoint) read_beside();
+    if (how == WeightLoading::kCheckpoint) read_checkpoint();
     part();
     return std::move(events_);
   }
@@ -145,11 +148,36 @@ class WeightLoader {
   }
 
   // load_state_dict() copies from what torch.load() has made.
-  void read_beside() {
+  void read_checkpoint() {
     Ids copies;
     for (const TensorId id : others_) copies.push_back(comes(kept_bytes(id)));
     for (const TensorId id : parted_) copies.push_back(comes(whole_bytes(id)));
     go(copies);
+  }
+
+  // torch/csrc/distributed/c10d/comm.cpp 2.15, broadcast_coalesced(), in buckets of
+  // PARAM_BROADCAST_BUCKET_SIZE (torch/distributed/fsdp/_init_utils.py): each is closed by the
+  // weight that fills it and is an array unless it is of one weight; two are on their way at once.
+  void broadcast(const std::vector<TensorId>& weights) {
+    constexpr int64_t kBucket = int64_t{250} << 20;
+    std::vector<int64_t> arrays;
+    int64_t size = 0, count = 0;
+    for (const TensorId id : weights) {
+      size += whole_bytes(id);
+      ++count;
+      if (size < kBucket && id != weights.back()) continue;
+      if (count > 1) arrays.push_back(size);
+      size = count = 0;
+    }
+    Ids on_their_way;
+    for (const int64_t array : arrays) {
+      if (on_their_way.size() == 2) {
+        goes(on_their_way.front());
+        on_their_way.erase(on_their_way.begin());
+      }
+      on_their_way.push_back(comes(array));
+    }
+    go(on_their_way);
   }
 
   // The whole weights of a unit, which come now unless they are there.
@@ -193,6 +221,7 @@ class WeightLoader {
     for (const parallel::FlatUnit& unit : units) {
       const DType kept = kept_of(unit);
       const Ids ids = gathered(unit.weights);
+      if (broadcasts_) broadcast(unit.weights);
       const int32_t array = comes(at(bytes(kept, unit.parts.whole)));
       stays(at(bytes(kept, unit.parts.part)));
       goes(array);
@@ -222,6 +251,7 @@ class WeightLoader {
   std::map<TensorId, int32_t> whole_;      // of the latter, what is on the card
   std::vector<StepEvent> events_;
   int32_t next_ = 0;
+  bool broadcasts_ = false;
 };
 
 }  // namespace

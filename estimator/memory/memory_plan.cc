@@ -148,9 +148,15 @@ struct Replaying {
     if (std::holds_alternative<StaticRules>(of.platform.allocator)) set_static(input);
     input.timing_empties_cache = allocator.timing_empties_cache;
     input.capacity = capacity;
-    auto memory =
-        TRY(device_memory(input, of.platform.allocator, context,
-                          {.spread = allocator.memory_spread}, with_minimum || by_demand, last));
+    const auto replayed = [&] {
+      return device_memory(input, of.platform.allocator, context,
+                           {.spread = allocator.memory_spread}, with_minimum || by_demand, last);
+    };
+    auto memory = TRY(replayed());
+    if (memory.loading && memory.device_bytes > of.platform.usable_bytes) {
+      input.loading_empties_cache = true;
+      memory = TRY(replayed());
+    }
     if (memory.loading) memory.loading->live_peak_bytes = loading_peak(input, allocator.rounding);
     if (by_demand) take_demand(memory, context, allocator.demand_spread);
     return memory;

@@ -29,15 +29,15 @@ constexpr MemorySpread kMoreThanSteps{
 constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
                                            {"optimizer", "adamw-fused"},
                                            {"keep-outputs", "off"},
-                                           {"widen-outputs", "accelerate"}};
-constexpr TrainerDefault kHuggingFace4[] = {{"clip-grad-norm", "1"},
-                                            {"optimizer", "adamw"},
-                                            {"keep-outputs", "off"},
-                                            {"widen-outputs", "accelerate"},
-                                            {"use-reentrant", "on"}};
-constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
-                                   {"checkpoint", "blocks"},        {"keep-outputs", "off"},
-                                   {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"}};
+                                           {"widen-outputs", "accelerate"},
+                                           {"load", "broadcast"}};
+constexpr TrainerDefault kHuggingFace4[] = {
+    {"clip-grad-norm", "1"},         {"optimizer", "adamw"},  {"keep-outputs", "off"},
+    {"widen-outputs", "accelerate"}, {"use-reentrant", "on"}, {"load", "broadcast"}};
+constexpr TrainerDefault kTrl[] = {
+    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"},    {"checkpoint", "blocks"},
+    {"keep-outputs", "off"}, {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"},
+    {"load", "broadcast"}};
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
                                           {"checkpoint", "operators"},
@@ -86,11 +86,11 @@ constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
 
 // Of March 2024, with transformers 4.38, peft 0.9 and bitsandbytes 0.43: it adds adapters, in the
 // type of their layers, and prepares nothing.
-constexpr TrainerDefault kFsdpQlora[] = {{"clip-grad-norm", "0.3"}, {"optimizer", "adamw"},
-                                         {"checkpoint", "blocks"},  {"lora-rank", "64"},
-                                         {"lora-alpha", "16"},      {"lora-dropout", "0.1"},
-                                         {"lora-upcast", "off"},    {"kbit-prepare", "off"},
-                                         {"bitsandbytes", "0.43"},  {"loss-shift", "logits"}};
+constexpr TrainerDefault kFsdpQlora[] = {
+    {"clip-grad-norm", "0.3"}, {"optimizer", "adamw"},  {"checkpoint", "blocks"},
+    {"lora-rank", "64"},       {"lora-alpha", "16"},    {"lora-dropout", "0.1"},
+    {"lora-upcast", "off"},    {"kbit-prepare", "off"}, {"bitsandbytes", "0.43"},
+    {"loss-shift", "logits"},  {"load", "broadcast"}};
 
 // Weights of 16 bits with copies in 32 bits. Transformer Engine's kernels for norms, casts, rotary
 // positions and SwiGLU are fused, as those of a compiler are, and cuDNN's attention is called.
@@ -135,7 +135,8 @@ constexpr TrainerRow kTrainers[] = {
      "modeling_utils.py, gradient_checkpointing_enable(): use_reentrant=True; else as hf",
      kMoreThanSteps, "2.8"},
     {"hf", "Hugging Face's Trainer", kHuggingFace,
-     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()",
+     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss(); "
+     "accelerate, utils/dataclasses.py: sync_module_states",
      kMoreThanSteps},
     {"trl", "TRL's SFTTrainer", kTrl,
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
@@ -176,7 +177,8 @@ constexpr TrainerRow kTrainers[] = {
     {"fsdp-qlora", "FSDP1 + bitsandbytes (or HQQ)", kFsdpQlora,
      "AnswerDotAI/fsdp_qlora, train.py: grad_norm, optimizer, use_gradient_checkpointing, "
      "lora_rank, "
-     "lora_alpha, lora_dropout; get_peft_model() without prepare_model_for_kbit_training()",
+     "lora_alpha, lora_dropout, low_memory; get_peft_model() without "
+     "prepare_model_for_kbit_training()",
      kMoreThanSteps},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "

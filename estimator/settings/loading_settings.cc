@@ -26,7 +26,9 @@ std::span<const SettingRow> loading_settings() {
        .group = kRunGroup,
        .shown = kDetail,
        .help = "how weights come to each GPU before the first step: its parts alone (meta device, "
-               "distributed checkpoint); whole units that are sharded one after another; the whole "
+               "distributed checkpoint); whole units that are sharded one after another, also "
+               "broadcast "
+               "(sync_module_states); the whole "
                "model, sharded afterwards; with a checkpoint beside it on the GPU "
                "(torch.load(map_location='cuda')); or in fp32, converted afterwards "
                "(model.cuda().half())",

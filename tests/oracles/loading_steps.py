@@ -25,18 +25,19 @@ from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
 import caching_allocator  # noqa: E402
-from sharded_networks import MODELS  # noqa: E402
+from sharded_networks import MODELS, decoder  # noqa: E402
 from sharded_trace import ShardedTrace, pretend_streams  # noqa: E402
 from storage_trace import peak  # noqa: E402
 
 CARD = "cuda:0"
+LARGE = decoder("large-decoder", 2, 2048, 16, 64000, 64)   # what is broadcast of a unit is more than one array
 
 
 def cases():
     for library, how, ranks in itertools.product(("fsdp1", "fsdp2"), ("units", "whole"), (2, 8)):
         yield {"library": library, "how": how, "ranks": ranks, "precision": "fp32"}
         yield {"library": library, "how": how, "ranks": ranks, "precision": "bf16"}
-    for how, ranks in itertools.product(("units", "whole"), (2, 8)):
+    for how, ranks in itertools.product(("units", "broadcast", "whole"), (2, 8)):
         yield {"library": "fsdp1", "how": how, "ranks": ranks, "precision": "mixed-bf16"}
     yield {"library": "none", "how": "checkpoint", "ranks": 1, "precision": "fp32"}
     yield {"library": "none", "how": "checkpoint", "ranks": 1, "precision": "bf16"}
@@ -59,7 +60,7 @@ def all_come(module):
 def with_fsdp1(model, mesh, case):
     mixed = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if case["precision"] == "mixed-bf16" else None
     model = FullyShardedDataParallel(model, device_mesh=mesh, auto_wrap_policy=ModuleWrapPolicy({type(model.h[0])}), mixed_precision=mixed,
-                                     use_orig_params=True, device_id=0, param_init_fn=come)
+                                     use_orig_params=True, device_id=0, param_init_fn=come, sync_module_states=case["how"] == "broadcast")
     _lazy_init(model, model)   # as the first forward pass does
     return model
 
@@ -72,7 +73,7 @@ def with_fsdp2(model, mesh, _):
 
 
 def load(model, mesh, case):
-    if case["how"] != "units":
+    if case["how"] not in ("units", "broadcast"):
         all_come(model)
     if case["how"] == "checkpoint":
         model.load_state_dict({name: torch.empty_like(weight) for name, weight in model.state_dict().items()})
@@ -89,8 +90,10 @@ def measure(build, case):
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=case["ranks"])
     try:
         mesh = init_device_mesh("cuda", (case["ranks"],))
-        model, _ = build(1)
-        model = model.to("meta", torch.bfloat16 if case["precision"] == "bf16" and case["how"] != "fp32" else None)
+        with torch.device("meta"):
+            model, _ = build(1)
+        if case["precision"] == "bf16" and case["how"] != "fp32":
+            model = model.to(torch.bfloat16)
         with pretended_gpu.gpu():
             torch.cuda.is_available = lambda: True
             with ShardedTrace() as trace:
@@ -108,7 +111,7 @@ def measure(build, case):
 def main():
     pretend_streams(16)
     lines, failures = [], []
-    for name, (made, build) in MODELS.items():
+    for name, (made, build) in {**MODELS, "large-decoder": LARGE}.items():
         done = []
         for case in cases():
             try:
