@@ -206,39 +206,48 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
 
 namespace {
 
-// At one batch and one length each, so that what is asked at others is the same model. A batch that
-// is given by its name is kept: it may contradict the other one.
-ModelRequest of_any_size(ModelRequest request) {
-  for (auto& [symbol, size] : request.dims) {
-    if (symbol != "batch") size = 1;
-  }
-  if (request.batch) request.batch = 1;
-  return request;
+// A request's model at its sizes, and what prices it.
+struct Place {
+  ModelCache::Entry* entry;
+  Evaluator evaluator;
+  Binding binding;
+};
+
+Result<Place> place_of(const Request& request, Platform platform, Behaviour behaviour,
+                       ModelCache& models) {
+  const auto& [recipe, policy] = behaviour.autograd;
+  const Binding sizes = sizes_of(request);
+  const auto entry = TRY(models.at(of_any_size(request), recipe, policy, sizes));
+  auto evaluator = TRY(Evaluator::make(std::move(platform), request, std::move(behaviour)));
+  return Place{entry, std::move(evaluator), binding_at(entry->model, sizes)};
 }
 
-Binding asked_sizes(const ModelRequest& request) {
-  Binding sizes = request.dims;
-  if (request.batch) sizes["batch"] = *request.batch;
-  return sizes;
+Result<Platform> first_platform(const Request& request, const Hwdb& hwdb) {
+  return find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front());
 }
 
 }  // namespace
 
 Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb, ModelCache* models) {
-  auto platform =
-      TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
+  auto platform = TRY(first_platform(request, hwdb));
   Behaviour behaviour = resolve(platform, request);
   if (models && !platform.device.is_host) {
-    const auto& [recipe, policy] = behaviour.autograd;
-    const Binding sizes = asked_sizes(request);
-    const auto entry = TRY(models->at(of_any_size(request), recipe, policy, sizes));
-    const auto evaluator = TRY(Evaluator::make(std::move(platform), request, behaviour));
-    return evaluator.estimate(entry->model, binding_at(entry->model, sizes));
+    const auto at = TRY(place_of(request, std::move(platform), std::move(behaviour), *models));
+    return at.evaluator.estimate(at.entry->model, at.binding);
   }
   const auto model = TRY(compile(request, behaviour.autograd));
   if (platform.device.is_host) return estimate_on_host(model, platform, behaviour, request);
   const auto evaluator = TRY(Evaluator::make(std::move(platform), request, std::move(behaviour)));
   return evaluator.estimate(model, model.binding);
+}
+
+Result<MemoryEstimate> memory_once(const Request& request, const Hwdb& hwdb, ModelCache& models) {
+  auto platform = TRY(first_platform(request, hwdb));
+  if (platform.device.is_host) return of_memory_alone();
+  Behaviour behaviour = resolve(platform, request);
+  const auto at = TRY(place_of(request, std::move(platform), std::move(behaviour), models));
+  auto point = TRY(at.evaluator.device(at.entry->model, at.entry->step(), at.binding));
+  return std::move(point.memory);
 }
 
 }  // namespace plimsoll

@@ -82,4 +82,7 @@ class Evaluator {
 Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb,
                                ModelCache* models = nullptr);
 
+// What the device needs for such a step, without its time. E116 for the host.
+Result<MemoryEstimate> memory_once(const Request& request, const Hwdb& hwdb, ModelCache& models);
+
 }  // namespace plimsoll

@@ -96,6 +96,8 @@ void add_launches(const KernelAt& kernel, const KernelPrice& price, Phase phase,
   }
 }
 
+constexpr std::string_view kLossRow = "(loss)";
+
 }  // namespace
 
 std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep& bound,
@@ -107,13 +109,9 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
   std::vector<char> seen(graph.tensors.size(), 0);
   for (NodeId id = 0; id < loss; ++id) {
     rows[id].id = id;
-    rows[id].node = display_name(graph, id);
-    rows[id].op = graph.nodes[id].op;
-    rows[id].module = graph.nodes[id].module;
-    rows[id].output_shape = shape_at(graph, graph.nodes[id], binding);
     add_parameters(model, graph.nodes[id], seen, rows[id]);
   }
-  rows[loss].node = "(loss)";
+  rows[loss].node = kLossRow;
   const auto row_of = [&](NodeId node) -> LayerEstimate& {
     return rows[node == kNoNode ? loss : node];
   };
@@ -130,6 +128,13 @@ std::vector<LayerEstimate> layers_of(const CompiledModel& model, const BoundStep
     return l.parameters == 0 && l.feature_map_bytes == 0 && l.bytes_forward == 0 &&
            l.bytes_backward == 0;
   });
+  for (LayerEstimate& row : rows) {
+    if (row.node == kLossRow) continue;
+    row.node = display_name(graph, row.id);
+    row.op = graph.nodes[row.id].op;
+    row.module = graph.nodes[row.id].module;
+    row.output_shape = shape_at(graph, graph.nodes[row.id], binding);
+  }
   return rows;
 }
 

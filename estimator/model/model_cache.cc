@@ -26,6 +26,20 @@ ModelRequest at_sizes(ModelRequest request, const Binding& sizes) {
   return request;
 }
 
+ModelRequest of_any_size(ModelRequest request) {
+  for (auto& [symbol, size] : request.dims) {
+    if (symbol != "batch") size = 1;
+  }
+  if (request.batch) request.batch = 1;
+  return request;
+}
+
+Binding sizes_of(const ModelRequest& request) {
+  Binding sizes = request.dims;
+  if (request.batch) sizes["batch"] = *request.batch;
+  return sizes;
+}
+
 Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Recipe& recipe,
                                           const Policy& policy, const Binding& sizes) {
   std::list<Entry>& entries = entries_[request.model];

@@ -18,6 +18,12 @@ namespace plimsoll {
 Binding binding_at(const CompiledModel& model, const Binding& sizes);
 ModelRequest at_sizes(ModelRequest request, const Binding& sizes);
 
+// The sizes that a request names, and the request at one batch and one length each, so that what is
+// wanted at others is the same model. A batch that is given by its name is kept: it may contradict
+// the other one.
+Binding sizes_of(const ModelRequest& request);
+ModelRequest of_any_size(ModelRequest request);
+
 class ModelCache {
  public:
   struct Entry {

@@ -1,10 +1,9 @@
 // The explicit list of families. A family file defines its table and is named here.
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "graph/base/text.h"
 #include "graph/ops/families.h"
@@ -37,24 +36,13 @@ const std::vector<const OpRow*>& rows() {
   return kRows;
 }
 
-using DomainAndName = std::pair<std::string_view, std::string_view>;
+// Passes ask of every node, many times. Few names are in several domains.
+using RowsByName = std::unordered_map<std::string_view, std::vector<const OpRow*>>;
 
-struct HashOfName {
-  size_t operator()(const DomainAndName& key) const {
-    return std::hash<std::string_view>()(key.second);
-  }
-};
-
-// Passes ask of every node, many times.
-using RowsByName = std::unordered_map<DomainAndName, const OpRow*, HashOfName>;
-
-const RowsByName& rows_by_name() {
-  static const auto kRows = [] {
-    RowsByName by_name;
-    for (const OpRow* row : rows()) by_name[{row->domain, row->name}] = row;
-    return by_name;
-  }();
-  return kRows;
+RowsByName rows_by_name() {
+  RowsByName by_name;
+  for (const OpRow* row : rows()) by_name[row->name].push_back(row);
+  return by_name;
 }
 
 const OpRow* row_of(const Node& node) { return find_op(node.domain, node.op); }
@@ -101,8 +89,12 @@ bool has_attribute(const OpRow& row, std::string_view name) {
 }
 
 const OpRow* find_op(std::string_view domain, std::string_view name) {
-  const auto at = rows_by_name().find({domain == "ai.onnx" ? "" : domain, name});
-  return at == rows_by_name().end() ? nullptr : at->second;
+  static const RowsByName kRows = rows_by_name();
+  const auto named = kRows.find(name);
+  if (named == kRows.end()) return nullptr;
+  if (domain == "ai.onnx") domain = "";
+  const auto row = std::ranges::find(named->second, domain, &OpRow::domain);
+  return row == named->second.end() ? nullptr : *row;
 }
 
 }  // namespace plimsoll

@@ -41,12 +41,15 @@ class StackSearch {
         Request changed = request;
         change.make(changed);
         const Change both = with(so_far, change);
+        if (const auto too_much = needs_too_much(changed, both)) {
+          if (saves(*too_much, bytes)) go_on(changed, both, *too_much, kind + 1, false);
+          continue;
+        }
         const Remedy* remedy = trials_.of(changed, both.settings, both.effect);
         if (!remedy || !saves(remedy->device_bytes, bytes)) continue;
         add(*remedy, changed);
         const bool fits = remedy->verdict == Verdict::kFits;
-        if (!fits) add_passes(changed, both);
-        if (!fits || fits_already_) extend(changed, both, remedy->device_bytes, kind + 1);
+        go_on(changed, both, remedy->device_bytes, kind + 1, fits);
       }
     }
   }
@@ -95,9 +98,27 @@ class StackSearch {
             {}};
   }
 
+  // What does not fit, in passes, and with changes more.
+  void go_on(const Request& changed, const Change& so_far, int64_t bytes, size_t next, bool fits) {
+    if (!fits) add_passes(changed, so_far);
+    if (!fits || fits_already_) extend(changed, so_far, bytes, next);
+  }
+
+  // What is not to be shown is not timed.
+  std::optional<int64_t> needs_too_much(const Request& changed, const Change& both) const {
+    if (!only_fitting_ || trials_.is_tried(both.settings)) return std::nullopt;
+    return trials_.too_much(changed);
+  }
+
   // No change lets more stay between steps, and the last of a kind lets least: where all kinds
   // together leave more than there is, each of them does.
   bool cannot_fit(Request request, Change so_far, size_t next) {
+    Change least_weights = so_far;
+    for (size_t kind = next; kind < kinds_.size(); ++kind) {
+      const Change& strongest = kinds_[kind].back();
+      if (strongest.of_weights) least_weights = with(least_weights, strongest);
+    }
+    if (trials_.weights_fit_nowhere(least_weights.settings)) return true;
     for (size_t kind = next; kind < kinds_.size(); ++kind) {
       const Change& strongest = kinds_[kind].back();
       strongest.make(request);

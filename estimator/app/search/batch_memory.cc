@@ -16,13 +16,19 @@ Request at_size(Request request, const std::string& vary, int64_t size) {
 }
 
 BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, double confidence,
-                         std::string vary)
-    : request_(request), vary_(std::move(vary)), evaluator_(evaluator), confidence_(confidence) {}
+                         std::string vary, ModelCache* models)
+    : request_(request),
+      vary_(std::move(vary)),
+      evaluator_(evaluator),
+      confidence_(confidence),
+      models_(models ? *models : own_) {}
 
 Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
   ModelRequest request = request_;
   Binding sizes;
   if (vary_ == "batch") {
+    request = of_any_size(request);
+    sizes = sizes_of(request_);
     sizes["batch"] = size;
   } else if (vary_ == "image") {
     request.image = size;

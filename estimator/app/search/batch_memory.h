@@ -20,8 +20,10 @@ Request at_size(Request request, const std::string& vary, int64_t size);
 class BatchMemory {
  public:
   // `evaluator` outlives this. The points' ranges hold at `confidence`. `vary`: of at_size().
+  // `models`: of others that compile the same ones; null: its own.
   BatchMemory(const Request& request, const Evaluator& evaluator,
-              double confidence = kUsualConfidence, std::string vary = "batch");
+              double confidence = kUsualConfidence, std::string vary = "batch",
+              ModelCache* models = nullptr);
 
   // compile()'s and Evaluator::device()'s diagnostics. Cost: a replay of the allocator; where the
   // model takes decisions at this batch that it took at none before, it is compiled again.
@@ -43,7 +45,8 @@ class BatchMemory {
   std::string vary_;
   const Evaluator& evaluator_;
   double confidence_;
-  ModelCache models_;
+  ModelCache own_;
+  ModelCache& models_;
 };
 
 }  // namespace plimsoll

@@ -6,6 +6,8 @@
 
 #include "estimator/app/search/largest_batch.h"
 #include "estimator/estimator.h"
+#include "estimator/evaluator.h"
+#include "estimator/request/lengths.h"
 #include "estimator/request/parallel_request.h"
 #include "estimator/settings/given_settings.h"
 #include "graph/base/setting.h"
@@ -93,10 +95,12 @@ ChangeKind shardings(const Request& request) {
   if (!plan || plan->mesh.extent(Axis::kData) == 1) return {};
   return {{setting("zero", "1"), "shards optimizer states",
            [](Request& r) { r.parallel.zero = static_cast<int64_t>(Sharded::kStates); }},
-          {setting("fsdp"), "shards weights, gradients and states", [](Request& r) {
+          {setting("fsdp"), "shards weights, gradients and states",
+           [](Request& r) {
              r.parallel.fsdp = true;
              take_sharded_defaults(r);
-           }}};
+           },
+           true}};
 }
 
 ChangeKind adapters(const Request& request, bool of_family) {
@@ -107,10 +111,12 @@ ChangeKind adapters(const Request& request, bool of_family) {
   if (finetune.kind == FinetuneKind::kFull)
     kind.push_back({setting("finetune", "lora"), "trains only adapters",
                     [](Request& r) { r.recipe.finetune.kind = FinetuneKind::kLora; }});
-  kind.push_back({setting("finetune", "qlora"), "adapters, the rest in 4 bits", [](Request& r) {
+  kind.push_back({setting("finetune", "qlora"), "adapters, the rest in 4 bits",
+                  [](Request& r) {
                     r.recipe.finetune.kind = FinetuneKind::kQlora;
                     take_sharded_defaults(r);
-                  }});
+                  },
+                  true});
   return kind;
 }
 
@@ -171,22 +177,46 @@ const Remedy* Trials::of(const Request& changed, const std::string& settings,
                           .device_range = estimated->memory.device_range,
                           .step_ns = estimated->time.step_ns,
                           .samples_per_second = estimated->time.samples_per_second};
-      tried = Tried{remedy, bytes_at_any_batch(estimated->memory)};
+      tried = tried_of(remedy, *estimated);
     }
     if (models_.events() > kMostEvents) models_.clear();
   }
   return tried ? &tried->remedy : nullptr;
 }
 
-bool Trials::fits_nowhere(const std::string& settings) const {
+Trials::Tried Trials::tried_of(const Remedy& remedy, const Estimate& estimate) {
+  const MemoryEstimate& memory = estimate.memory;
+  return {remedy, bytes_at_any_batch(memory), memory.parameter_bytes + memory.context_bytes};
+}
+
+const Trials::Tried* Trials::find(const std::string& settings) const {
   const auto at = tried_.find(settings);
-  return at != tried_.end() && at->second && at->second->at_any_batch > usable_bytes_;
+  return at != tried_.end() && at->second ? &*at->second : nullptr;
+}
+
+std::optional<int64_t> Trials::too_much(Request changed) const {
+  if (changed.recipe.serve) return std::nullopt;
+  changed.parallel.rank = fullest_rank_;
+  const auto memory = memory_once(at_longest(changed), hwdb_, models_);
+  if (!memory || memory->verdict != Verdict::kDoesNotFit) return std::nullopt;
+  return memory->device_bytes;
+}
+
+bool Trials::fits_nowhere(const std::string& settings) const {
+  const Tried* tried = find(settings);
+  return tried && tried->at_any_batch > usable_bytes_;
+}
+
+bool Trials::weights_fit_nowhere(const std::string& settings) const {
+  const Tried* tried = find(settings);
+  return tried && tried->weights > usable_bytes_;
 }
 
 int64_t Trials::largest_batch(const Request& changed, const std::string& settings, int64_t most) {
   const auto [at, is_new] = batches_.try_emplace(settings, 0);
   if (is_new && !fits_nowhere(settings)) {
-    const auto largest = plimsoll::largest_batch(changed, hwdb_, {.max = most, .rounds = 0});
+    const auto largest =
+        plimsoll::largest_batch(changed, hwdb_, {.max = most, .rounds = 0}, &models_);
     if (largest) at->second = largest->answer.safe;
   }
   return at->second;

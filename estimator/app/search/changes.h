@@ -19,6 +19,7 @@ namespace plimsoll {
 struct Change {
   std::string settings, effect;  // "--checkpoint blocks", "recomputes them"
   std::function<void(Request&)> make;
+  bool of_weights = false;  // they take less
 };
 
 // Changes of one kind exclude each other: LoRA, or QLoRA.
@@ -49,14 +50,23 @@ class Trials {
   // `today`: of the request as it is; `models`: that it was made with, so that a change of the
   // framework's rules alone compiles nothing. Emptied where they grow large.
   Trials(const Hwdb& hwdb, const Estimate& today, ModelCache& models)
-      : hwdb_(hwdb), usable_bytes_(today.usable_bytes), models_(models) {
-    tried_[""] = Tried{{}, bytes_at_any_batch(today.memory)};
+      : hwdb_(hwdb),
+        usable_bytes_(today.usable_bytes),
+        fullest_rank_(today.parallel.rank),
+        models_(models) {
+    tried_[""] = tried_of({}, today);
   }
   // The remedy of the changed request; null where the model, the framework or the card does not
   // allow it. Cost: an estimate.
   const Remedy* of(const Request& changed, const std::string& settings, const std::string& effect);
+  bool is_tried(const std::string& settings) const { return tried_.contains(settings); }
+  // What the stage that needs most as the request is needs of the changed one, where that alone is
+  // too much; nothing where it may fit. Cost: the memory of one stage, without its time.
+  std::optional<int64_t> too_much(Request changed) const;
   // Whether no batch of it fits, by what stays: known of what was tried and is possible.
   bool fits_nowhere(const std::string& settings) const;
+  // ... by the weights alone, which other changes leave.
+  bool weights_fit_nowhere(const std::string& settings) const;
   // Its largest safe batch up to this one; 0: none is. Cost: a batch search, unless it fits
   // nowhere.
   int64_t largest_batch(const Request& changed, const std::string& settings, int64_t most);
@@ -65,10 +75,15 @@ class Trials {
   struct Tried {
     Remedy remedy;
     int64_t at_any_batch = 0;
+    int64_t weights = 0;  // ... of which weights, and what is beside the allocator
   };
+
+  static Tried tried_of(const Remedy& remedy, const Estimate& estimate);
+  const Tried* find(const std::string& settings) const;  // of what was tried and is possible
 
   const Hwdb& hwdb_;
   int64_t usable_bytes_;
+  int64_t fullest_rank_;
   ModelCache& models_;
   std::map<std::string, std::optional<Tried>> tried_;  // by settings; of the request by ""
   std::map<std::string, int64_t> batches_;

@@ -70,12 +70,12 @@ int64_t set_start(Request& request, const std::string& vary) {
 // The model where the search begins. A file of any batch has one that others have.
 Result<const CompiledModel*> begin(Request& request, const Evaluator& evaluator,
                                    const BatchSearch& search, int64_t start,
-                                   std::optional<BatchMemory>& sizes) {
-  sizes.emplace(request, evaluator, search.confidence, search.vary);
+                                   std::optional<BatchMemory>& sizes, ModelCache* models) {
+  sizes.emplace(request, evaluator, search.confidence, search.vary, models);
   auto first = sizes->model(start);
   if (first || request.batch) return first;
   request.batch = kBatch;
-  sizes.emplace(request, evaluator, search.confidence, search.vary);
+  sizes.emplace(request, evaluator, search.confidence, search.vary, models);
   return sizes->model(start);
 }
 
@@ -86,15 +86,17 @@ bool is_start_assumed(const Request& given, const std::string& vary) {
 
 // A stage of a pipeline, beside the first.
 struct OtherStage {
-  OtherStage(Evaluator of, const Request& request, const BatchSearch& search)
-      : evaluator(std::move(of)), memory(request, evaluator, search.confidence, search.vary) {}
+  OtherStage(Evaluator of, const Request& request, const BatchSearch& search, ModelCache* models)
+      : evaluator(std::move(of)),
+        memory(request, evaluator, search.confidence, search.vary, models) {}
   Evaluator evaluator;
   BatchMemory memory;
 };
 
 // Those that estimate_stages() answers, unless the request names one rank.
 Result<std::list<OtherStage>> other_stages(Request request, const Hwdb& hwdb,
-                                           const BatchSearch& search, const Mesh& mesh) {
+                                           const BatchSearch& search, const Mesh& mesh,
+                                           ModelCache* models) {
   std::list<OtherStage> others;
   if (request.given.contains("rank")) return others;
   for (const int64_t rank : ranks_of_stages(mesh)) {
@@ -102,7 +104,7 @@ Result<std::list<OtherStage>> other_stages(Request request, const Hwdb& hwdb,
     request.parallel.rank = rank;
     auto platform = TRY(find_platform(hwdb, request, request.devices.front()));
     auto evaluator = TRY(Evaluator::make(std::move(platform), request));
-    others.emplace_back(std::move(evaluator), request, search);
+    others.emplace_back(std::move(evaluator), request, search, models);
   }
   return others;
 }
@@ -162,7 +164,7 @@ class Refusals {
 }  // namespace
 
 Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
-                                   const BatchSearch& search) {
+                                   const BatchSearch& search, ModelCache* models) {
   Request request = at_longest(given);
   auto platform =
       TRY(find_platform(hwdb, request, request.devices.empty() ? "" : request.devices.front()));
@@ -176,7 +178,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   largest.notes.request = given;
   largest.usable_bytes = evaluator.platform().usable_bytes;
   std::optional<BatchMemory> sizes;
-  auto first = begin(request, evaluator, search, start, sizes);
+  auto first = begin(request, evaluator, search, start, sizes, models);
   BatchMemory& memory = *sizes;
   // A model whose tables of positions are shorter than those of most.
   const auto runs = [](const auto& at) { return at && Refusals::beyond_positions(**at).empty(); };
@@ -191,7 +193,7 @@ Result<LargestBatch> largest_batch(const Request& given, const Hwdb& hwdb,
   TRY(check_longest(model->graph, given));
   if (search.vary != "batch") largest.batch = batch_at(*model, model->binding);
   largest.notes.diagnostics = warnings_of(request, evaluator.platform(), *model);
-  auto others = TRY(other_stages(request, hwdb, search, mesh));
+  auto others = TRY(other_stages(request, hwdb, search, mesh, models));
   const SizeMemory worst = [&](int64_t size) -> Result<BatchPoint> {
     auto most = TRY(memory(size));
     for (OtherStage& other : others) {

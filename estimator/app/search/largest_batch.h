@@ -15,6 +15,7 @@
 #include "estimator/answer/remedy.h"
 #include "estimator/app/search/max_batch.h"
 #include "estimator/memory/confidence.h"
+#include "estimator/model/model_cache.h"
 #include "estimator/request/request.h"
 #include "graph/json/fields.h"
 #include "hwdb/hwdb.h"
@@ -123,8 +124,8 @@ inline void describe_verb_settings(Fields& f, LargestBatch& l) {
 // stage that needs most, and the time of the slowest. Errors: as estimate(), E113 for a dimension
 // that the model does not have, and E121 for a search that makes no sense. N524 in the warnings
 // where the model, not the memory, ends the search. Cost: that of max_batch(), and an estimate for
-// each round.
+// each round. `models`: those compiled so far, for who searches often.
 Result<LargestBatch> largest_batch(const Request& request, const Hwdb& hwdb,
-                                   const BatchSearch& search = {});
+                                   const BatchSearch& search = {}, ModelCache* models = nullptr);
 
 }  // namespace plimsoll

@@ -126,6 +126,31 @@ TEST_CASE("advise: what fits is found without what cannot") {
   request = test::request("builtin:gpt2-large", "gtx-1050", 8);  // the weights are too much
   request.recipe.optimizer = find_optimizer("adamw");
   CHECK(both(request) == 0);
+  request = test::request("hf:Qwen/Qwen2.5-0.5B", "gtx-1050", 4);  // of a pipeline
+  request.dims["sequence"] = 1024;
+  request.gpu_count = 4;
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 4;
+  request.recipe.accumulate = 8;
+  CHECK(both(request) > 0);
+}
+
+TEST_CASE("advise: memory that is too much is that of the stage that needs most today") {
+  const auto hwdb = Hwdb::open();
+  REQUIRE(hwdb);
+  Request request = test::request("hf:Qwen/Qwen2.5-0.5B", "gtx-1050", 16);
+  request.dims["sequence"] = 1024;
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 2;
+  request.recipe.accumulate = 4;
+  ModelCache models;
+  const auto today = estimate(request, *hwdb, &models);
+  REQUIRE(today);
+  REQUIRE(today->memory.verdict == Verdict::kDoesNotFit);
+  const Trials trials(*hwdb, *today, models);
+  CHECK(trials.too_much(request) == today->memory.device_bytes);
+  request.dims["sequence"] = 8;
+  request.batch = 1;
+  CHECK_FALSE(trials.too_much(request));
 }
 
 }  // namespace plimsoll

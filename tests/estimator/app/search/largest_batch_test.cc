@@ -124,3 +124,18 @@ TEST_CASE("largest sequence: the search begins where a model with short tables r
     CHECK(found->answer.safe == rows);
   }
 }
+
+TEST_CASE("largest: models that others compiled give the same answer") {
+  Request request = test::request("builtin:transformer-base", "tesla-t4", 8);
+  ModelCache models;
+  REQUIRE(estimate(request, test::hwdb(), &models));
+  const size_t known = models.events();
+  const auto alone = largest_batch(request, test::hwdb(), {.rounds = 1});
+  const auto shared = largest_batch(request, test::hwdb(), {.rounds = 1}, &models);
+  REQUIRE(alone);
+  REQUIRE(shared);
+  CHECK(shared->answer.safe == alone->answer.safe);
+  CHECK(shared->answer.last_may_fit == alone->answer.last_may_fit);
+  CHECK(shared->rounds.back().step_ns == alone->rounds.back().step_ns);
+  CHECK(models.events() == known);
+}
