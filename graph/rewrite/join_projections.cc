@@ -97,7 +97,7 @@ void untie_heads(Rewrite& r, size_t count) {
 }
 
 // The part of layer `id` that makes `output`, as a layer of its own.
-void part(Rewrite& r, NodeId id, std::string_view name, TensorId output) {
+void part_layer(Rewrite& r, NodeId id, std::string_view name, TensorId output) {
   const Node& whole = r.node(id);
   const Tensor weight = r.tensor(whole.inputs[1]);
   const bool biased = has_bias(whole);
@@ -128,7 +128,7 @@ void copy_rotated(Rewrite& r, size_t count) {
   }
 }
 
-constinit const patterns::Fragment kParts("a, b = Split(y)");
+constinit const patterns::Fragment kGateParts("a, b = Split(y)");
 
 }  // namespace
 
@@ -137,10 +137,10 @@ void part_gates(Rewrite& r) {
   for (NodeId id = 0; id < count; ++id) {
     if (!is_layer(r, id) || last_part(r.node(id).module) != kPackedGates) continue;
     const NodeId split = r.only_reader(r.node(id).outputs[0]);
-    if (split == kNoNode || !kParts.at(r, split)) continue;
+    if (split == kNoNode || !kGateParts.at(r, split)) continue;
     const std::vector<TensorId> parts = r.node(split).outputs;
     if (parts.size() != kGates.size()) continue;
-    for (size_t i = 0; i < kGates.size(); ++i) part(r, id, kGates[i], parts[i]);
+    for (size_t i = 0; i < kGates.size(); ++i) part_layer(r, id, kGates[i], parts[i]);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <map>
+
 #include "estimator/estimator.h"
 #include "estimator/settings/given_settings.h"
 #include "tests/support/golden_differences.h"
@@ -125,6 +127,28 @@ TEST_CASE("a rank of FSDP takes what transformers' Trainer takes while it evalua
   test::check_differences("sharded evaluation", evaluations);
   CHECK(steps.share_within(0.001) == 1);
   CHECK(evaluations.share_within(0.001) == 1);
+}
+
+TEST_CASE("a loss that makes scores of parts makes no more of them in evaluation") {
+  const auto golden = test::read_golden("memory/evaluation.json");
+  const Hwdb hwdb = Hwdb::open({}).value();
+  const test::Scratch scratch;
+  const auto& family = golden["families"][0];
+  const std::string path = scratch.write("config.json", family["config"].dump());
+  std::map<LossForm, int64_t> peaks;
+  for (const LossForm form : {LossForm::kOperators, LossForm::kChunkedLinear, LossForm::kChunked,
+                              LossForm::kFusedLinear}) {
+    CAPTURE(static_cast<int>(form));
+    Request request = request_of(golden, family["cases"][0], path);
+    request.recipe.loss_form = form;
+    const auto got = estimate(request, hwdb);
+    REQUIRE(got);
+    REQUIRE(got->memory.evaluation);
+    peaks[form] = got->memory.evaluation->live_peak_bytes;
+  }
+  CHECK(peaks[LossForm::kChunkedLinear] <= peaks[LossForm::kChunked]);
+  CHECK(peaks[LossForm::kChunked] < peaks[LossForm::kOperators]);
+  CHECK(peaks[LossForm::kFusedLinear] < peaks[LossForm::kOperators]);
 }
 
 }  // namespace plimsoll
