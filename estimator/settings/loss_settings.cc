@@ -34,7 +34,7 @@ bool has_forms(const SettingScope& s) {
   if (!trains(s) || recipe.loss != Loss::kCausalLm) return false;
   if (!has_all_scores(recipe.parallel)) return false;
   if (recipe.loss_form <= LossForm::kFused) return true;
-  return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+  return head_of_loss(recipe, s.model.graph, s.model.graph.outputs).has_value();
 }
 
 bool shifts(const SettingScope& s) {
@@ -50,8 +50,7 @@ bool has_scores(const SettingScope& s) {
 // The loss makes scores of all positions, which the model would return.
 bool returns_outputs(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
-  const bool runs_head =
-      loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+  const bool runs_head = head_of_loss(recipe, s.model.graph, s.model.graph.outputs).has_value();
   return !runs_head || recipe.loss_form == LossForm::kChunked;
 }
 

@@ -157,6 +157,9 @@ class Whole {
                       });
     if (file.empty() || !fits) return unknown(name, type);
     Part part{.name = name, .row = row, .family = TRY(read_family_file(file)), .values = {}};
+    JsonValue* const keys = json_member(part.family, "keys");
+    const JsonValue* more = row.find("keys");  // that the whole writes into the part's config
+    if (keys && more) put_over(*keys, *more);
     part.values = TRY(config_values(config, file_name_, part.family, common_));
     const JsonValue* defaults = row.find("defaults");
     if (defaults && defaults->members()) {

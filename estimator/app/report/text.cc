@@ -128,6 +128,11 @@ std::string breakdown(const Estimate& e, const Page& page) {
     text += fmt::format("  tensors: up to {} in evaluation (batch {}), up to {} in a step\n",
                         human_bytes(m->allocated_peak_bytes), m->batch,
                         human_bytes(m->step_allocated_peak_bytes));
+  if (e.memory.in_loading())
+    text += fmt::format("  tensors: up to {} while weights are loaded, up to {} in a step\n",
+                        human_bytes(e.memory.loading->allocated_peak_bytes),
+                        human_bytes(e.memory.loading->step_allocated_peak_bytes)) +
+            "  loading takes as much at any batch\n";
   return text;
 }
 
