@@ -18,6 +18,11 @@ std::vector<std::string> family_file_names() {
   return names;
 }
 
+std::string text_at(const JsonValue& object, std::string_view key) {
+  const JsonValue* const value = object.find(key);
+  return value && value->string() ? *value->string() : std::string();
+}
+
 JsonValue* json_member(JsonValue& object, std::string_view key) {
   auto* members = std::get_if<JsonValue::Members>(&object.data);
   if (!members) return nullptr;

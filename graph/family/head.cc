@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::string_view kHead = "head";
 
-std::string text_at(const JsonValue& object, std::string_view key) {
-  const JsonValue* const value = object.find(key);
-  return value && value->string() ? *value->string() : std::string();
-}
-
 // "ForCausalLM" of "LlamaForCausalLM", "Model" of "LlamaModel"; the whole of any other name.
 std::string_view end_of_class(std::string_view name) {
   const size_t at = name.rfind("For");

@@ -49,12 +49,6 @@ JsonValue json_number(std::string text, double real, bool whole) {
   return {.line = 0, .column = 0, .data = JsonNumber{std::move(text), real, whole}};
 }
 
-std::string text_at(const JsonValue& object, std::string_view key) {
-  const JsonValue* value = object.find(key);
-  const std::string* text = value ? value->string() : nullptr;
-  return text ? *text : std::string();
-}
-
 const JsonValue::List& list_at(const JsonValue& object, std::string_view key) {
   static const JsonValue::List kNone;
   const JsonValue* value = object.find(key);
