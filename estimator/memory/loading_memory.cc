@@ -56,7 +56,7 @@ class WeightLoader {
       for (const TensorId id : others_) stays(kept_bytes(id));
       for (const TensorId id : parted_) whole_[id] = comes(whole_bytes(id));
     }
-    if (how == WeightLoading::kCheckpoint) read_beside();
+    if (how == WeightLoading::kCheckpoint) read_checkpoint();
     part();
     return std::move(events_);
   }
@@ -145,7 +145,7 @@ class WeightLoader {
   }
 
   // load_state_dict() copies from what torch.load() has made.
-  void read_beside() {
+  void read_checkpoint() {
     Ids copies;
     for (const TensorId id : others_) copies.push_back(comes(kept_bytes(id)));
     for (const TensorId id : parted_) copies.push_back(comes(whole_bytes(id)));

@@ -2,8 +2,8 @@
 
 namespace plimsoll {
 
-WeightLoading loading_of(std::optional<WeightLoading> said, const Recipe& recipe) {
-  if (said) return *said;
+WeightLoading loading_of(std::optional<WeightLoading> requested, const Recipe& recipe) {
+  if (requested) return *requested;
   const ParallelPlan& plan = recipe.parallel;
   const bool flat = plan.is_sharded() && plan.sharded_by == ShardedBy::kFsdp1;
   return flat ? WeightLoading::kUnits : WeightLoading::kParts;

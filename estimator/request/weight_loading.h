@@ -27,6 +27,6 @@ inline std::string_view name(WeightLoading how) {
 }
 
 // `said`, or what the library that shards does by itself.
-WeightLoading loading_of(std::optional<WeightLoading> said, const Recipe& recipe);
+WeightLoading loading_of(std::optional<WeightLoading> requested, const Recipe& recipe);
 
 }  // namespace plimsoll
