@@ -153,7 +153,7 @@ Verb make_fit(const cli::FlagSet& root) {
       .type_name("ID");
   app.add_option("--hwdb", command->machine.hwdb,
                  "folder with files of GPUs, links and hosts; a file replaces the built-in file "
-                 "with its name")
+                 "with the same name")
       .type_name("FOLDER");
   app.add_option("--out", command->out,
                  "the machine file, or the folder for sm_NN.json; without it only the report")

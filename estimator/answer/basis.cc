@@ -70,8 +70,8 @@ Sentences evaluation_basis(const MemoryEstimate& memory, const Recipe& recipe) {
 Sentences loading_basis(const MemoryEstimate& memory) {
   if (!memory.loading) return {};
   return {fmt::format(
-      "loading ({}): up to {:.2f} GB of tensors before the first step; the {:.2f} GB "
-      "that the allocator then has reserved are used by the steps",
+      "loading ({}): up to {:.2f} GB of tensors before the first step; the allocator has then "
+      "reserved {:.2f} GB, which the steps use",
       memory.loading->how, static_cast<double>(memory.loading->allocated_peak_bytes) / 1e9,
       static_cast<double>(memory.loading->reserved_bytes) / 1e9)};
 }

@@ -74,7 +74,7 @@ constexpr SettingRow kGpuRows[] = {
     {.name = "hwdb",
      .group = kGpuGroup,
      .help = "folder with files of GPUs, links and hosts; a file replaces the built-in file with "
-             "its name",
+             "the same name",
      .value = text_value<&Request::hwdb_directory>("FOLDER", Type::kPath),
      .record = {.of_run = false},
      .axis = SweepAxis::kNone},

@@ -93,8 +93,8 @@ std::span<const SettingRow> gradient_settings() {
       {.name = "norm-copies",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "with --clip-grad-norm and fp32 copies of weights: the norm is of fp32 copies of "
-               "all gradients (InternEvo)",
+       .help = "with --clip-grad-norm and fp32 copies of weights: compute the norm from fp32 "
+               "copies of all gradients (InternEvo)",
        .value = on_off_switch<&Request::recipe, &Recipe::norm_of_copies>(),
        .acts = {clips_half_gradients,
                 "no 16-bit gradients of weights with fp32 copies are clipped; {} clips gradients",

@@ -25,17 +25,17 @@ std::span<const SettingRow> loading_settings() {
       {.name = "load",
        .group = kRunGroup,
        .shown = kDetail,
-       .help = "how weights come to each GPU before the first step: its parts alone (meta device, "
-               "distributed checkpoint); whole units that are sharded one after another, also "
-               "broadcast "
-               "(sync_module_states); the whole "
-               "model, sharded afterwards; with a checkpoint beside it on the GPU "
-               "(torch.load(map_location='cuda')); or in fp32, converted afterwards "
-               "(model.cuda().half())",
+       .help =
+           "how weights come to each GPU before the first step: parts (only its part: meta "
+           "device, distributed checkpoint), units (one whole unit after another, then sharded), "
+           "broadcast (the same, from rank 0: sync_module_states), "
+           "whole (the whole model, then sharded), checkpoint (whole, and the checkpoint on the "
+           "GPU too: torch.load(map_location='cuda')) or fp32 (whole in fp32, then converted: "
+           "model.cuda().half())",
        .default_text = "units with --fsdp-version 1, else parts",
        .value = word_value<kWeightLoadings, 0, &Request::weight_loading>("HOW"),
        .axis = SweepAxis::kKernels,
-       .acts = {loads, "loading is predicted for PyTorch on a GPU alone"},
+       .acts = {loads, "loading is predicted only for PyTorch on a GPU"},
        .also = {loads_otherwise, "the weights come to the GPU once, as they stay there"}},
   };
   return rows;

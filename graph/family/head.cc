@@ -91,8 +91,8 @@ Result<void> put_head(JsonValue& family, const JsonValue& common, const JsonValu
   if (!is_chosen) {
     warnings.push_back(
         warning("W361",
-                fmt::format("the answer is for {}: what {} adds or leaves out is not "
-                            "known",
+                fmt::format("the answer is for {}; Plimsoll does not know what {} adds "
+                            "or leaves out",
                             class_name, shortened(named)),
                 place));
     return {};

@@ -49,11 +49,11 @@ class StepModel:
         """As a record, `*.plimsoll.json.gz`, which the command takes for a model. It holds neither weights nor code."""
         Path(path).write_bytes(self.path.read_bytes())
 
-    def estimate(self, **flags: Unpack[Flags]) -> Estimate:
-        return estimate(self, **flags)
+    def estimate(self, **options: Unpack[Flags]) -> Estimate:
+        return estimate(self, **options)
 
-    def max_batch(self, **flags: Any) -> MaxBatch:
-        return max_batch(self, **flags)
+    def max_batch(self, **options: Any) -> MaxBatch:
+        return max_batch(self, **options)
 
     def sweep(self, **parameters: Any) -> Any:
         """As plimsoll.sweep() of this model: `sweep(batch=[8, 16], gpu=["t4", "l4"])`."""

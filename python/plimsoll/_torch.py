@@ -56,11 +56,11 @@ class TorchModel:
         recorded = os.fspath(path).endswith(".plimsoll.json.gz")
         Path(path).write_bytes((Path(self.answering({**self.settings, **settings})[0]) if recorded else self._exported()).read_bytes())
 
-    def estimate(self, **flags: Any) -> Estimate:
-        return estimate(self, **flags)
+    def estimate(self, **options: Any) -> Estimate:
+        return estimate(self, **options)
 
-    def max_batch(self, **flags: Any) -> MaxBatch:
-        return max_batch(self, **flags)
+    def max_batch(self, **options: Any) -> MaxBatch:
+        return max_batch(self, **options)
 
     def sweep(self, **parameters: Any) -> Any:
         """As plimsoll.sweep() of this model: `sweep(batch=[8, 16], gpu=["t4", "l4"])`."""

@@ -75,7 +75,7 @@ TEST_CASE("machine facts: what a run told stands in the file, and the estimate u
   REQUIRE(here);
   // Of the first plan that the tests' card lists.
   CHECK(here->memory.workspace_bytes == 100);
-  CHECK(says(*here, "26 of 26 convolutions as listed by cuDNN 9.10.2 on this card"));
+  CHECK(says(*here, "26 of 26 convolutions as listed by cuDNN 9.10.2 on this GPU"));
   CHECK(says(*here, "this GPU ran at 1485 MHz"));
   CHECK(here->time.host_id == "measured");
   // A T4's 40 multiprocessors of 1024 threads are taken to hold 2 KiB for each without the file.

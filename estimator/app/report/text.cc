@@ -132,7 +132,7 @@ std::string breakdown(const Estimate& e, const Page& page) {
     text += fmt::format("  tensors: up to {} while weights are loaded, up to {} in a step\n",
                         human_bytes(e.memory.loading->allocated_peak_bytes),
                         human_bytes(e.memory.loading->step_allocated_peak_bytes)) +
-            "  loading takes as much at any batch\n";
+            "  loading needs the same memory at any batch\n";
   return text;
 }
 
