@@ -83,4 +83,13 @@ FAMILIES |= {
     "lfm2": ("Lfm2ForCausalLM", GROUPED | {"num_hidden_layers": 4, "layer_types": ["conv", "full_attention"] * 2}, {"num_hidden_layers": 16,
              "layer_types": ["conv", "conv", "full_attention", "conv"] * 4, "hidden_size": 1024}),
 }
-UNBUILT = ("ministral", "dots1", "deepseek_v2", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron")   # whose class has defaults of which transformers makes no model
+FAMILIES |= {
+    "exaone": ("LlamaForCausalLM/exaone", GROUPED, {"hidden_size": 2560, "intermediate_size": 7168, "num_hidden_layers": 30, "tie_word_embeddings": True}),
+    "internlm3": ("LlamaForCausalLM/internlm3", GROUPED | {"head_dim": 64}, {"num_hidden_layers": 24, "attention_bias": True, "mlp_bias": True}),
+    "sarvam_moe": ("Glm4MoeForCausalLM/sarvam_moe", GROUPED | ROUTED | {"head_dim": 64}, {"num_hidden_layers": 10, "n_routed_experts": 64}),
+    "sarvam_mla": ("DeepseekV3ForCausalLM/sarvam_mla", LATENT | ROUTED, {"num_hidden_layers": 16, "n_routed_experts": 64}),
+    "lfm2_moe": ("Lfm2MoeForCausalLM", GROUPED | {"num_hidden_layers": 4, "layer_types": ["conv", "full_attention"] * 2, "moe_intermediate_size": 256,
+                 "num_experts": 4, "num_experts_per_tok": 2, "num_dense_layers": 1}, {"num_hidden_layers": 24, "layer_types": (["conv"] * 2 + ["full_attention"]) * 8}),
+}
+# Classes that have defaults of which transformers makes no model.
+UNBUILT = ("ministral", "dots1", "deepseek_v2", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
