@@ -23,6 +23,8 @@ constexpr Key kRouterKeys[] = {
     {"balanced", KeyKind::kChoice, "none",
      "an offset that no gradient reaches is added to the scores: none, a buffer, or a weight", 1,
      "none|buffer|weight"},
+    {"grouped", KeyKind::kFlag, "false",
+     "scores of experts that are not in the best groups are masked, as DeepSeek V2's code does"},
     {"clamped", KeyKind::kFlag, "false",
      "what the chosen ones' scores are divided by is kept from 0"},
     {"factor", KeyKind::kFlag, "false", "the chosen ones' scores go through a constant factor"},
@@ -103,6 +105,10 @@ std::vector<TensorId> router(Layer& layer) {
   if (!late) scores = through(scores);
   if (layer.text("balanced") != "none")
     scores = layer.node("Add", {scores, offset_of(layer, experts)});
+  if (layer.flag("grouped")) {
+    const TensorId mask = layer.node("Greater", {scores, layer.scalar(0)});
+    scores = layer.node("Where", {mask, scores, layer.scalar(0)});
+  }
   const std::vector<TensorId> chosen = best_of(layer, scores);
   TensorId best = chosen[0];
   if (late) best = through(best);

@@ -44,6 +44,10 @@ FAMILIES |= {
     "deepseek_v2": ("DeepseekV2ForCausalLM", LATENT | ROUTED | {"first_k_dense_replace": 1}, {"hidden_size": 2048, "intermediate_size": 10944,
                     "moe_intermediate_size": 1408, "num_hidden_layers": 27, "num_attention_heads": 16, "num_key_value_heads": 16, "num_experts_per_tok": 6,
                     "q_lora_rank": None, "first_k_dense_replace": 1}),
+    "deepseek_v2+groups": ("DeepseekV2ForCausalLM", LATENT | ROUTED | {"first_k_dense_replace": 1, "topk_method": "group_limited_greedy", "n_group": 2, "topk_group": 1},
+                           {"hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536, "num_hidden_layers": 60, "num_attention_heads": 128,
+                            "num_key_value_heads": 128, "n_routed_experts": 160, "num_experts_per_tok": 6, "first_k_dense_replace": 1, "n_group": 8,
+                            "topk_group": 3, "topk_method": "group_limited_greedy"}),
     "minimax_m2": ("MiniMaxM2ForCausalLM", LOCAL | {"intermediate_size": 256, "head_dim": 64}, {"num_hidden_layers": 31, "num_local_experts": 128}),
     "ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", GROUPED | {"moe_intermediate_size": 256, "moe_num_experts": 4, "moe_k": 2}, {"hidden_size": 8192,
                      "intermediate_size": 28672, "num_hidden_layers": 54, "num_attention_heads": 64, "num_key_value_heads": 8, "moe_intermediate_size": 3584,
@@ -83,4 +87,16 @@ FAMILIES |= {
     "lfm2": ("Lfm2ForCausalLM", GROUPED | {"num_hidden_layers": 4, "layer_types": ["conv", "full_attention"] * 2}, {"num_hidden_layers": 16,
              "layer_types": ["conv", "conv", "full_attention", "conv"] * 4, "hidden_size": 1024}),
 }
-UNBUILT = ("ministral", "dots1", "deepseek_v2", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron")   # whose class has defaults of which transformers makes no model
+FAMILIES |= {
+    "biogpt": ("BioGptForCausalLM", SMALL | {"max_position_embeddings": 256}, {"hidden_size": 1600, "num_hidden_layers": 48, "num_attention_heads": 25,
+               "intermediate_size": 6400, "vocab_size": 57717}),
+    "minicpm3": ("MiniCPM3ForCausalLM", LATENT, {"num_hidden_layers": 31, "q_lora_rank": None}),
+    "exaone": ("LlamaForCausalLM/exaone", GROUPED, {"hidden_size": 2560, "intermediate_size": 7168, "num_hidden_layers": 30, "tie_word_embeddings": True}),
+    "internlm3": ("LlamaForCausalLM/internlm3", GROUPED | {"head_dim": 64}, {"num_hidden_layers": 24, "attention_bias": True, "mlp_bias": True}),
+    "sarvam_moe": ("Glm4MoeForCausalLM/sarvam_moe", GROUPED | ROUTED | {"head_dim": 64}, {"num_hidden_layers": 10, "n_routed_experts": 64}),
+    "sarvam_mla": ("DeepseekV3ForCausalLM/sarvam_mla", LATENT | ROUTED, {"num_hidden_layers": 16, "n_routed_experts": 64}),
+    "lfm2_moe": ("Lfm2MoeForCausalLM", GROUPED | {"num_hidden_layers": 4, "layer_types": ["conv", "full_attention"] * 2, "moe_intermediate_size": 256,
+                 "num_experts": 4, "num_experts_per_tok": 2, "num_dense_layers": 1}, {"num_hidden_layers": 24, "layer_types": (["conv"] * 2 + ["full_attention"]) * 8}),
+}
+# Classes that have defaults of which transformers makes no model.
+UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")

@@ -219,9 +219,16 @@ class Step(memory_oracle.Step):
         self.optimizer.zero_grad()
 
 
+def classes(class_name):
+    """The model's and its config's: "Model", or "Model/model type" where several model types share one."""
+    name, _, model_type = class_name.partition("/")
+    kind = getattr(transformers, name)
+    return kind, transformers.CONFIG_MAPPING[model_type] if model_type else kind.config_class
+
+
 def config_of(class_name, values, attention="sdpa"):
-    kind = getattr(transformers, class_name)
-    config = kind.config_class(**values)
+    kind, config_class = classes(class_name)
+    config = config_class(**values)
     config.use_cache = config.get_text_config().use_cache = False   # of a text model beside a tower, too
     config._attn_implementation = attention
     return kind, config
@@ -320,13 +327,13 @@ def parameters(class_name, values):
 
 def saved_config(class_name, values):
     """What save_pretrained() writes: keys that transformers derives stand in it too."""
-    written = json.loads(getattr(transformers, class_name).config_class(**values).to_json_string())
+    written = json.loads(classes(class_name)[1](**values).to_json_string())
     return {key: value for key, value in written.items() if key != "transformers_version"}
 
 
 def line(name, class_name, small, published):
     of_diffusers = name in family_diffusers.FAMILIES
-    called = {"_class_name": class_name} if of_diffusers else {"model_type": getattr(transformers, class_name).config_class.model_type}
+    called = {"_class_name": class_name} if of_diffusers else {"model_type": classes(class_name)[1].model_type}
     if task_of(class_name):
         called["architectures"] = [class_name]
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
