@@ -1,7 +1,7 @@
 // How weights come to the card before the first step.
 #include <algorithm>
 
-#include "estimator/memory/loading_memory.h"
+#include "estimator/model/loaded_weights.h"
 #include "estimator/request/platform.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
@@ -14,8 +14,8 @@ bool loads(const SettingScope& s) {
 }
 
 bool loads_otherwise(const SettingScope& s) {
-  return takes_more(s.model, s.request.weight_loading.value_or(WeightLoading::kParts)) ||
-         takes_more(s.model, loading_of({}, s.model.recipe));
+  return loads_more(s.model, s.request.weight_loading.value_or(WeightLoading::kParts)) ||
+         loads_more(s.model, loading_of({}, s.model.recipe));
 }
 
 }  // namespace
@@ -25,17 +25,17 @@ std::span<const SettingRow> loading_settings() {
       {.name = "load",
        .group = kRunGroup,
        .shown = kDetail,
-       .help = "how weights come to each GPU before the first step: its parts alone (meta device, "
-               "distributed checkpoint); whole units that are sharded one after another, also "
-               "broadcast "
-               "(sync_module_states); the whole "
-               "model, sharded afterwards; with a checkpoint beside it on the GPU "
-               "(torch.load(map_location='cuda')); or in fp32, converted afterwards "
-               "(model.cuda().half())",
+       .help =
+           "how weights come to each GPU before the first step: only its parts (meta device, "
+           "distributed checkpoint); whole units that are sharded one after another, also "
+           "broadcast "
+           "(sync_module_states); the whole model, sharded afterwards; also a checkpoint of it on "
+           "the GPU (torch.load(map_location='cuda')); or in fp32, converted afterwards "
+           "(model.cuda().half())",
        .default_text = "units with --fsdp-version 1, else parts",
        .value = word_value<kWeightLoadings, 0, &Request::weight_loading>("HOW"),
        .axis = SweepAxis::kKernels,
-       .acts = {loads, "loading is predicted for PyTorch on a GPU alone"},
+       .acts = {loads, "loading is predicted only for PyTorch on a GPU"},
        .also = {loads_otherwise, "the weights come to the GPU once, as they stay there"}},
   };
   return rows;
