@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "estimator/model/loaded_weights.h"
 #include "graph/base/checked.h"
 #include "graph/eager/masters.h"
 #include "graph/parallel/kept_parts.h"
@@ -23,41 +24,17 @@ class WeightLoader {
         plan_(model.recipe.parallel),
         binding_(binding),
         input_(input),
-        claimed_(input.resident.size(), false) {
-    for (TensorId id = 0; id < model_.graph.tensors.size(); ++id) {
-      if (is_loaded(id)) (is_parted(id) ? parted_ : others_).push_back(id);
-    }
-  }
-
-  bool takes_more(WeightLoading how) const {
-    switch (how) {
-      case WeightLoading::kParts:
-        return false;
-      case WeightLoading::kUnits:
-      case WeightLoading::kWhole:
-        return !parted_.empty();
-      case WeightLoading::kBroadcast:
-        return !parted_.empty() && plan_.sharded_by == ShardedBy::kFsdp1;
-      case WeightLoading::kCheckpoint:
-        return true;
-      case WeightLoading::kFp32:
-        break;
-    }
-    const auto is_narrow = [&](TensorId id) {
-      return tensor(id).quantized || bits(tensor(id).dtype) < 32;
-    };
-    return !parted_.empty() || std::ranges::any_of(others_, is_narrow);
-  }
+        claimed_(input.resident.size(), false),
+        weights_(loaded_weights(model)) {}
 
   std::vector<StepEvent> load(WeightLoading how) {
-    if (!takes_more(how)) return {};
     broadcasts_ = how == WeightLoading::kBroadcast;
     const bool whole = how >= WeightLoading::kWhole;
     if (how == WeightLoading::kFp32) {
       come_wide();
     } else if (whole) {
-      for (const TensorId id : others_) stays(kept_bytes(id));
-      for (const TensorId id : parted_) whole_[id] = comes(whole_bytes(id));
+      for (const TensorId id : weights_.whole) stays(kept_bytes(id));
+      for (const TensorId id : weights_.parted) whole_[id] = comes(whole_bytes(id));
     }
     if (how == WeightLoading::kCheckpoint) read_checkpoint();
     part();
@@ -66,16 +43,6 @@ class WeightLoader {
 
  private:
   const Tensor& tensor(TensorId id) const { return model_.graph.tensors[id]; }
-
-  bool is_loaded(TensorId id) const {
-    const Tensor& t = tensor(id);
-    return t.kind == TensorKind::kParameter && is_weight(model_.weight_roles[id]) && t.shape;
-  }
-
-  // The rank has no memory for the whole of it while nothing computes.
-  bool is_parted(TensorId id) const {
-    return model_.placements.kept.contains(id) && parallel::is_gathered(tensor(id), plan_);
-  }
 
   int64_t at(const Dim& size) const { return size.evaluate(binding_).value_or(0); }
 
@@ -134,14 +101,14 @@ class WeightLoader {
   void come_wide() {
     constexpr int64_t kWide = 4;
     std::map<TensorId, int32_t> wide;
-    for (const auto* ids : {&others_, &parted_}) {
+    for (const auto* ids : {&weights_.whole, &weights_.parted}) {
       for (const TensorId id : *ids) wide[id] = comes(kWide * at(elements(used(id))));
     }
-    for (const TensorId id : others_) {
+    for (const TensorId id : weights_.whole) {
       stays(kept_bytes(id));
       goes(wide.at(id));
     }
-    for (const TensorId id : parted_) {
+    for (const TensorId id : weights_.parted) {
       whole_[id] = comes(whole_bytes(id));
       goes(wide.at(id));
     }
@@ -150,8 +117,8 @@ class WeightLoader {
   // load_state_dict() copies from what torch.load() has made.
   void read_checkpoint() {
     Ids copies;
-    for (const TensorId id : others_) copies.push_back(comes(kept_bytes(id)));
-    for (const TensorId id : parted_) copies.push_back(comes(whole_bytes(id)));
+    for (const TensorId id : weights_.whole) copies.push_back(comes(kept_bytes(id)));
+    for (const TensorId id : weights_.parted) copies.push_back(comes(whole_bytes(id)));
     go(copies);
   }
 
@@ -195,18 +162,20 @@ class WeightLoader {
   }
 
   void part() {
-    if (parted_.empty()) return;
+    if (weights_.parted.empty()) return;
     if (plan_.sharded_by == ShardedBy::kFsdp1) return part_flat();
     if (plan_.sharded_by == ShardedBy::kFsdp2) {
       std::vector<parallel::Unit> units = parallel::units_below(model_.graph, "");
       units.push_back(parallel::find_weights(model_.graph, units));
       for (parallel::Unit& unit : units) {
-        std::erase_if(unit.weights, [&](TensorId id) { return !is_loaded(id) || !is_parted(id); });
+        std::erase_if(unit.weights, [&](TensorId id) {
+          return !std::ranges::binary_search(weights_.parted, id);
+        });
         part_each(unit.weights);
       }
       return;
     }
-    for (const TensorId id : parted_) part_each({id});
+    for (const TensorId id : weights_.parted) part_each({id});
   }
 
   void part_each(const std::vector<TensorId>& weights) {
@@ -246,9 +215,9 @@ class WeightLoader {
   const ParallelPlan& plan_;
   const Binding& binding_;
   const ReplayInput& input_;
-  std::vector<bool> claimed_;              // by resident
-  std::vector<TensorId> others_, parted_;  // weights that stay whole, and those that ranks share
-  std::map<TensorId, int32_t> whole_;      // of the latter, what is on the card
+  std::vector<bool> claimed_;  // by resident
+  LoadedWeights weights_;
+  std::map<TensorId, int32_t> whole_;  // of the latter, what is on the card
   std::vector<StepEvent> events_;
   int32_t next_ = 0;
   bool broadcasts_ = false;
@@ -258,12 +227,8 @@ class WeightLoader {
 
 std::vector<StepEvent> loading_events(const CompiledModel& model, const Binding& binding,
                                       WeightLoading how, const ReplayInput& input) {
-  if (model.recorded) return {};
+  if (!loads_more(model, how)) return {};
   return WeightLoader(model, binding, input).load(how);
-}
-
-bool takes_more(const CompiledModel& model, WeightLoading how) {
-  return !model.recorded && WeightLoader(model, {}, {}).takes_more(how);
 }
 
 int64_t loading_peak(const ReplayInput& input, int64_t rounding) {

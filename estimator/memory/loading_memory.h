@@ -20,13 +20,10 @@
 
 namespace plimsoll {
 
-// ReplayInput::loading, where the residents of `input` are the model's. Empty where each weight
-// comes as it stays. Cost: linear in the graph.
+// ReplayInput::loading, where the residents of `input` are the model's. Empty unless loads_more().
+// Cost: linear in the graph.
 std::vector<StepEvent> loading_events(const CompiledModel& model, const Binding& binding,
                                       WeightLoading how, const ReplayInput& input);
-
-// Whether there are such events.
-bool takes_more(const CompiledModel& model, WeightLoading how);
 
 // Most that is alive in it, in the allocator's granules.
 int64_t loading_peak(const ReplayInput& input, int64_t rounding);

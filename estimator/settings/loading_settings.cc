@@ -1,7 +1,7 @@
 // How weights come to the card before the first step.
 #include <algorithm>
 
-#include "estimator/memory/loading_memory.h"
+#include "estimator/model/loaded_weights.h"
 #include "estimator/request/platform.h"
 #include "estimator/settings/setting_value.h"
 #include "estimator/settings/tables.h"
@@ -14,8 +14,8 @@ bool loads(const SettingScope& s) {
 }
 
 bool loads_otherwise(const SettingScope& s) {
-  return takes_more(s.model, s.request.weight_loading.value_or(WeightLoading::kParts)) ||
-         takes_more(s.model, loading_of({}, s.model.recipe));
+  return loads_more(s.model, s.request.weight_loading.value_or(WeightLoading::kParts)) ||
+         loads_more(s.model, loading_of({}, s.model.recipe));
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ ChangeKind loadings(const Request& request, const Estimate& today) {
   ChangeKind kind;
   if (flat && request.weight_loading > WeightLoading::kUnits)
     kind.push_back(load(WeightLoading::kUnits, "shards one unit at a time"));
-  if (!flat) kind.push_back(load(WeightLoading::kParts, "loads only the GPU's part"));
+  if (!flat) kind.push_back(load(WeightLoading::kParts, "loads only each GPU's weights"));
   if (flat)
-    kind.push_back({setting("fsdp-version", "2"), "loads only the GPU's part", [](Request& r) {
+    kind.push_back({setting("fsdp-version", "2"), "loads only each GPU's weights", [](Request& r) {
                       r.parallel.fsdp_version = 2;
                       r.weight_loading = WeightLoading::kParts;
                     }});
