@@ -53,14 +53,50 @@ Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Rec
   return &entries.emplace_front(request, recipe, policy, std::move(compiled));
 }
 
+namespace {
+
+Binding with_batch(const ReadyModel& ready, int64_t batch) {
+  Binding binding = ready.binding;
+  binding[ready.batch_symbol] = batch;
+  return binding;
+}
+
+// Whether a config's model would be the same of so large a batch, which its graph has as a symbol
+// alone.
+bool is_same_at(const ReadyModel& ready, int64_t batch) {
+  if (ready.from_onnx || ready.recipe.compiled || !ready.binding.contains(ready.batch_symbol))
+    return false;
+  const Binding binding = with_batch(ready, batch);
+  return std::ranges::all_of(ready.decider.guards(), [&](const Guard& guard) {
+    const auto value = guard.expression.evaluate(binding);
+    const bool holds = value && (guard.kind == Guard::Kind::kZero ? *value == 0 : *value >= 0);
+    return holds == guard.holds;
+  });
+}
+
+void set_batch(ReadyModel& ready, int64_t batch) {
+  ready.binding = with_batch(ready, batch);
+  ready.decider = Decider(ready.binding, ready.decider.guards());
+}
+
+}  // namespace
+
 Result<CompiledModel> ModelCache::compiled_at(const ModelRequest& request, const Recipe& recipe,
                                               const Policy& policy) {
   const Recipe of_graph = graph_recipe(recipe);
-  const auto known = std::ranges::find_if(ready_, [&](const Ready& r) {
-    return r.policy == policy && r.recipe == of_graph && r.request == request;
+  auto known = std::ranges::find_if(ready_, [&](const Ready& r) {
+    if (r.policy != policy || r.recipe != of_graph) return false;
+    if (r.request == request) return true;
+    if (!r.model || !r.request.batch || !request.batch) return false;
+    if (request.dims.contains(r.model->batch_symbol)) return false;  // may contradict
+    ModelRequest other = request;
+    other.batch = r.request.batch;
+    return r.request == other && is_same_at(*r.model, *request.batch);
   });
   const auto of = [&](const ReadyModel& whole) -> Result<CompiledModel> {
-    return compile(is_staged(recipe) ? TRY(at_stage(whole, recipe)) : whole, recipe);
+    ReadyModel part = is_staged(recipe) ? TRY(at_stage(whole, recipe)) : whole;
+    if (known->request != request) set_batch(part, *request.batch);
+    return compile(std::move(part), recipe);
   };
   if (known != ready_.end() && known->model) return of(*known->model);
   auto loaded = TRY(load(request));
@@ -68,12 +104,10 @@ Result<CompiledModel> ModelCache::compiled_at(const ModelRequest& request, const
     return compile_with_evaluation(std::move(loaded), request, recipe, policy);
   auto ready = TRY(make_ready(std::move(loaded), request, recipe, policy));
   if (known == ready_.end()) {
-    constexpr size_t kMostReady = 4;
+    constexpr size_t kMostReady = 6;
     if (ready_.size() == kMostReady) ready_.pop_back();
-    ready_.push_front({request, of_graph, policy});
+    known = ready_.insert(ready_.begin(), {request, of_graph, policy});
     if (!is_staged(recipe)) return compile(std::move(ready), recipe);
-    ready_.front().model = std::move(ready);
-    return of(*ready_.front().model);
   }
   known->model = std::move(ready);
   return of(*known->model);

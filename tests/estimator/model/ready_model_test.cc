@@ -4,6 +4,7 @@
 
 #include "estimator/behaviour/autograd.h"
 #include "estimator/evaluator.h"
+#include "estimator/model/model_cache.h"
 #include "estimator/model/model_source.h"
 #include "estimator/request/find_platform.h"
 #include "estimator/request/parallel_request.h"
@@ -66,6 +67,26 @@ TEST_CASE("ready model: stages and other recipes are compiled of the one of a fi
   check();
   request.recipe.optimizer = find_optimizer("sgd");
   check();
+}
+
+TEST_CASE("ready model: a cache takes it at another batch, where a new one would be the same") {
+  Request request = pipeline(2);
+  request.batch = 1;
+  const Compiled first(request);
+  ModelCache cache, other;
+  const Policy& policy = first.behaviour.policy;
+  Recipe recipe = first.behaviour.recipe;
+  REQUIRE(cache.at(request, recipe, policy, {{"batch", 2}}));
+  recipe.accumulate = 4;
+  const auto found = cache.at(request, recipe, policy, {{"batch", 16}});
+  const auto wanted = other.at(request, recipe, policy, {{"batch", 16}});
+  REQUIRE(found);
+  REQUIRE(wanted);
+  const CompiledModel &a = (*found)->model, &b = (*wanted)->model;
+  CHECK(are_alike(a, b));
+  CHECK(a.binding == b.binding);
+  CHECK(a.facts.batch == 16);
+  CHECK(a.step.guards.size() == b.step.guards.size());
 }
 
 TEST_CASE("ready model: it is another one for what the graph depends on alone") {

@@ -126,18 +126,18 @@ TEST_CASE("advise: what fits is found without what cannot") {
   request = test::request("builtin:gpt2-large", "gtx-1050", 8);  // the weights are too much
   request.recipe.optimizer = find_optimizer("adamw");
   CHECK(both(request) == 0);
-  request = test::request("hf:Qwen/Qwen2.5-0.5B", "gtx-1050", 4);  // of a pipeline
+  request = test::request("hf:Qwen/Qwen2.5-0.5B", "tesla-t4", 4);  // of a pipeline
   request.dims["sequence"] = 1024;
-  request.gpu_count = 4;
-  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 4;
-  request.recipe.accumulate = 8;
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 2;
+  request.recipe.accumulate = 4;
   CHECK(both(request) > 0);
 }
 
 TEST_CASE("advise: memory that is too much is that of the stage that needs most today") {
   const auto hwdb = Hwdb::open();
   REQUIRE(hwdb);
-  Request request = test::request("hf:Qwen/Qwen2.5-0.5B", "gtx-1050", 16);
+  Request request = test::request("hf:Qwen/Qwen2.5-0.5B", "tesla-t4", 4);
   request.dims["sequence"] = 1024;
   request.gpu_count = 2;
   request.parallel.axes[static_cast<size_t>(Axis::kStage)] = 2;
