@@ -12,6 +12,7 @@
 #include "graph/base/try.h"
 #include "graph/family/config_values.h"
 #include "graph/family/family_file.h"
+#include "graph/family/head.h"
 #include "graph/family/parts.h"
 #include "graph/family/quantization.h"
 #include "graph/family/stated_positions.h"
@@ -176,12 +177,14 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   const std::string file = family_file_of(*type.string());
   if (file.empty() && has_vision_tower(root)) return two_parts(*type.string(), place);
   if (file.empty()) return unknown_type(*type.string(), place);
-  const auto family = TRY(read_family_file(file));
+  auto family = TRY(read_family_file(file));
   const auto common = TRY(read_family_file(kCommonFamilyKeys));
   const JsonValue* model = family.find("model");
   if (!model) return error("E901", "the family's file has no model", {.file = file, .node = {}});
 
   config::Settings set = options.set;
+  TRY(put_head(family, common, root, file_name, set, warnings));
+  model = family.find("model");
   WholeModel whole;
   if (family.find("parts")) {
     whole = TRY(put_together(root, file_name, family, common, set));

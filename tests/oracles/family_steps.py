@@ -26,8 +26,10 @@ from transformers.initialization import no_init_weights  # noqa: E402
 import family_boxes  # noqa: E402
 import family_diffusers  # noqa: E402
 import family_encoders  # noqa: E402
+import family_heads  # noqa: E402
 import family_images  # noqa: E402
 import family_pictures  # noqa: E402
+import family_speech  # noqa: E402
 import family_translators  # noqa: E402
 import hugging_face  # noqa: E402
 import memory_oracle  # noqa: E402
@@ -166,9 +168,10 @@ FAMILIES |= {
                          "num_global_key_value_heads": 2, "hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 128, "top_k_experts": 8,
                          "moe_intermediate_size": 704, "attention_k_eq_v": True, "sliding_window": 1024, "final_logit_softcapping": 30.0}),
 }
-FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pictures.FAMILIES | family_images.FAMILIES | family_diffusers.FAMILIES | family_boxes.FAMILIES
+FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pictures.FAMILIES | family_speech.FAMILIES | family_heads.FAMILIES | family_images.FAMILIES | family_diffusers.FAMILIES | family_boxes.FAMILIES
 BATCH, LENGTH = 4, 128
-DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
+HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | family_speech.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
     {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
 
 
@@ -216,6 +219,10 @@ def workload(class_name, values, attention):
     model.tie_weights()
     if config.model_type in family_boxes.FAMILIES:
         return family_boxes.workload(model, BATCH)
+    if class_name.endswith(HEADS):
+        return family_heads.workload(model, class_name, config, BATCH, LENGTH)
+    if class_name.endswith("ForCTC"):
+        return family_speech.workload(model, BATCH)
     if hasattr(config, "vision_config"):
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
@@ -260,7 +267,7 @@ def wrapped(name, class_name, work):
         return family_diffusers.Denoised(work.model, list(work.inputs))
     if name in family_boxes.FAMILIES:
         return family_boxes.Detector(work.model)
-    if name in family_images.FAMILIES or name == "layoutlm":
+    if name in family_images.FAMILIES or name in family_heads.FAMILIES or name == "layoutlm":
         return family_images.Named(work.model, name, list(work.inputs))
     return Labelled(work.model, next(iter(work.inputs)))
 
@@ -292,6 +299,8 @@ def parameters(class_name, values):
 def line(name, class_name, small, published):
     of_diffusers = name in family_diffusers.FAMILIES
     called = {"_class_name": class_name} if of_diffusers else {"model_type": getattr(transformers, class_name).config_class.model_type}
+    if name in family_heads.FAMILIES:
+        called["architectures"] = [class_name]
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
               for values in (small, published, {})[:2 if name in family_images.UNRUN else 3]]
     cases = []
@@ -302,7 +311,7 @@ def line(name, class_name, small, published):
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
     dims = {"dims": DIMS[name]} if name in DIMS else {}
-    length = {} if name in family_boxes.FAMILIES or name in family_pictures.FAMILIES else {"sequence": LENGTH}
+    length = {} if name in family_boxes.FAMILIES | family_pictures.FAMILIES | family_speech.FAMILIES else {"sequence": LENGTH}
     return {"name": name, "batch": BATCH, **length, **dims, "counts": counts, "cases": cases}
 
 
