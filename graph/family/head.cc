@@ -16,7 +16,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kHead = "head", kFor = "For", kHalf = "EncoderModel";
+constexpr std::string_view kHead = "head", kFor = "For", kHalf = "EncoderModel",
+                           kPreTraining = "PreTraining";
 
 std::string text_at(const JsonValue& object, std::string_view key) {
   const JsonValue* const value = object.find(key);
@@ -35,8 +36,7 @@ std::string task_of(std::string_view class_name) {
 
 // Of scores of words: one head by several names, in releases and in models of several parts.
 bool is_of_words(std::string_view task) {
-  constexpr std::string_view kTasks[] = {"", "CausalLM", "ConditionalGeneration", "MaskedLM",
-                                         "PreTraining"};
+  constexpr std::string_view kTasks[] = {"", "CausalLM", "ConditionalGeneration", "MaskedLM"};
   return std::ranges::find(kTasks, task) != std::end(kTasks);
 }
 
@@ -145,9 +145,10 @@ Result<void> put_head(JsonValue& family, const JsonValue& common, const JsonValu
     return {};
   }
   if (is_set) return unknown_setting(names_of(heads), family, place);
-  if (!is_of_words(task) || !is_of_words(family_task))
+  if (task != kPreTraining && !(is_of_words(task) && is_of_words(family_task)))
     return no_head(wanted, family, names_of(heads), place);
-  if (task == "PreTraining") {
+  // Checkpoints say how they were trained first; who loads one trains it as something else.
+  if (task == kPreTraining) {
     warnings.push_back(warning("W357",
                                fmt::format("the config's class is {}; the answer is for {}",
                                            shortened(wanted), text_at(family, "class")),
