@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator/model/loaded_model.h"
+#include "estimator/model/ready_model.h"
 #include "estimator/request/request.h"
 #include "graph/train/expand.h"
 
@@ -44,11 +45,6 @@ struct CompiledModel {
   std::shared_ptr<const CompiledModel> evaluation;
 };
 
-// The code of the warning that a sequence is longer than a table of the model's positions.
-inline constexpr std::string_view kBeyondPositions = "W215";
-// ... than a config states, where the model is served.
-inline constexpr std::string_view kBeyondStated = "W245";
-
 // The batch at a point; the file's own where no symbol is.
 int64_t batch_at(const CompiledModel& model, const Binding& binding);
 
@@ -59,5 +55,9 @@ Binding largest_batch(const CompiledModel& model, Binding binding);
 // E131 lists unbound symbols with the settings to give.
 Result<CompiledModel> compile(LoadedModel model, const ModelRequest& request, const Recipe& recipe,
                               const Policy& policy);
+
+// Of what is ready, a stage's part where a pipeline shares the model; `recipe`: as it was made for,
+// but for what graph_recipe() leaves out.
+Result<CompiledModel> compile(ReadyModel ready, const Recipe& recipe);
 
 }  // namespace plimsoll

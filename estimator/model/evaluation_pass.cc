@@ -32,6 +32,10 @@ Recipe evaluation_of(const Recipe& training) {
   return pass;
 }
 
+bool evaluates_between(const Recipe& recipe) {
+  return recipe.evaluation.batch > 0 && recipe.mode != Mode::kInference;
+}
+
 namespace {
 
 void add_evaluation(CompiledModel& step, LoadedModel model, ModelRequest request) {
@@ -57,9 +61,8 @@ void add_evaluation(CompiledModel& step, LoadedModel model, ModelRequest request
 
 Result<CompiledModel> compile_with_evaluation(LoadedModel model, const ModelRequest& request,
                                               const Recipe& recipe, const Policy& policy) {
-  const bool evaluates =
-      recipe.evaluation.batch > 0 && recipe.mode != Mode::kInference && !model.record;
-  if (!evaluates) return compile(std::move(model), request, recipe, policy);
+  if (!evaluates_between(recipe) || model.record)
+    return compile(std::move(model), request, recipe, policy);
   auto step = compile(model, request, recipe, policy);
   if (step) add_evaluation(*step, std::move(model), request);
   return step;

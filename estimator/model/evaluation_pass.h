@@ -9,6 +9,9 @@ namespace plimsoll {
 // The recipe of such a pass, of a step's.
 Recipe evaluation_of(const Recipe& training);
 
+// Whether a program of this recipe runs such passes.
+bool evaluates_between(const Recipe& recipe);
+
 // compile(), and the pass that the recipe evaluates with, whose decisions are the step's too. Where
 // the pass cannot be compiled the step is without one, and W249 says why.
 Result<CompiledModel> compile_with_evaluation(LoadedModel model, const ModelRequest& request,

@@ -34,11 +34,35 @@ Result<ModelCache::Entry*> ModelCache::at(const ModelRequest& request, const Rec
            guards_hold(e.model.step, binding_at(e.model, sizes));
   });
   if (known != entries.end()) return &*known;
-  const ModelRequest here = at_sizes(request, sizes);
-  auto loaded = TRY(load(here));
-  auto compiled = TRY(compile_with_evaluation(std::move(loaded), here, recipe, policy));
+  auto compiled = TRY(compiled_at(at_sizes(request, sizes), recipe, policy));
   events_ += compiled.step.events.size();
   return &entries.emplace_front(request, recipe, policy, std::move(compiled));
+}
+
+Result<CompiledModel> ModelCache::compiled_at(const ModelRequest& request, const Recipe& recipe,
+                                              const Policy& policy) {
+  const Recipe of_graph = graph_recipe(recipe);
+  const auto known = std::ranges::find_if(ready_, [&](const Ready& r) {
+    return r.policy == policy && r.recipe == of_graph && r.request == request;
+  });
+  const auto of = [&](const ReadyModel& whole) -> Result<CompiledModel> {
+    return compile(is_staged(recipe) ? TRY(at_stage(whole, recipe)) : whole, recipe);
+  };
+  if (known != ready_.end() && known->model) return of(*known->model);
+  auto loaded = TRY(load(request));
+  if (loaded.record || evaluates_between(recipe))
+    return compile_with_evaluation(std::move(loaded), request, recipe, policy);
+  auto ready = TRY(make_ready(std::move(loaded), request, recipe, policy));
+  if (known == ready_.end()) {
+    constexpr size_t kMostReady = 4;
+    if (ready_.size() == kMostReady) ready_.pop_back();
+    ready_.push_front({request, of_graph, policy});
+    if (!is_staged(recipe)) return compile(std::move(ready), recipe);
+    ready_.front().model = std::move(ready);
+    return of(*ready_.front().model);
+  }
+  known->model = std::move(ready);
+  return of(*known->model);
 }
 
 Result<LoadedModel> ModelCache::load(const ModelRequest& request) {

@@ -51,9 +51,20 @@ class ModelCache {
     std::optional<LoadedModel> model{};
   };
   Result<LoadedModel> load(const ModelRequest& request);
+  // What several steps were compiled of, the latest first: of a pipeline, whose stages are cut of
+  // one; else of what is asked for again.
+  struct Ready {
+    ModelRequest request;
+    Recipe recipe;  // graph_recipe()
+    Policy policy;
+    std::optional<ReadyModel> model{};
+  };
+  Result<CompiledModel> compiled_at(const ModelRequest& request, const Recipe& recipe,
+                                    const Policy& policy);
 
   std::map<std::string, std::list<Entry>> entries_;  // by the model's name, the latest first
   std::optional<Loaded> loaded_;
+  std::list<Ready> ready_;
   size_t events_ = 0;
 };
 

@@ -116,6 +116,11 @@ constexpr TrainerDefault kMegatronDeepSpeedBf16[] = {
     {"precision", "mixed-bf16"}, {"gradient-buffer", "until-next"},
     {"split-loss", "megatron"},  {"attention", "masked-softmax"},
     {"keep-outputs", "off"},     {"zero-grad", "none"}};
+// Its HybridZeroOptimizer is stage 1 of ZeRO, its FSDPadaptOptimizer takes FSDP1's parts.
+constexpr TrainerDefault kInternEvo[] = {{"clip-grad-norm", "1"}, {"norm-copies", "on"},
+                                         {"optimizer", "adamw"},  {"precision", "mixed-bf16"},
+                                         {"master-copies", "on"}, {"loss-form", "fused"},
+                                         {"use-reentrant", "on"}, {"last-outputs", "on"}};
 // With Megatron-Core's layers.
 constexpr TrainerDefault kMegatronBridge[] = {
     {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
@@ -150,7 +155,7 @@ constexpr TrainerRow kTrainers[] = {
      kSteps},
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
-     "of 2025.8 and before; its checkpoints are counted on the card",
+     "of 2025.8 and before; its checkpoints are counted as GPU memory",
      kMoreThanSteps},
     {"litgpt-2023", "litgpt", kLitgpt2023,
      "litgpt until February 2024, finetune/lora.py: get_batch() begins with the longest sample, "
@@ -192,6 +197,12 @@ constexpr TrainerRow kTrainers[] = {
     {"megatron-bridge", "Megatron-Bridge", kMegatronBridge,
      "NVIDIA-NeMo/Megatron-Bridge, perf_recipes/_common.py (apply_rope_fusion, "
      "cross_entropy_fusion_impl), training/comm_overlap.py (tp_comm_overlap); else as megatron",
+     kMoreThanSteps},
+    {"internevo", "InternEvo", kInternEvo,
+     "InternLM/InternEvo v0.2.1dev20231121, internlm: solver/optimizer/hybrid_zero_optim.py and "
+     "fsdp_optimizer.py, solver/optimizer/utils.py (reduce_grads()), train/training_internlm.py "
+     "(torch.optim.AdamW by its default form), model/loss.py (flash_attn's cross entropy, in "
+     "place), utils/checkpoint.py, core/scheduler/no_pipeline_scheduler.py (_output)",
      kMoreThanSteps},
     {"nanotron", "nanotron", kNanotron,
      "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "

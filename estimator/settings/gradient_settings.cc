@@ -10,6 +10,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
+#include "graph/eager/masters.h"
 
 namespace plimsoll {
 namespace {
@@ -21,6 +22,12 @@ constexpr std::array<std::string_view, 4> kBuffers = {"none", "as-ready", "after
 
 bool keeps_whole_gradients(const SettingScope& s) {
   return s.model.recipe.parallel.sharded < Sharded::kGradients;
+}
+
+bool clips_half_gradients(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  return updates(s) && recipe.clip_grad_norm && eager::casts_gradients(recipe) &&
+         !recipe.parallel.offload.keeps();
 }
 
 // A norm, or none.
@@ -79,6 +86,15 @@ std::span<const SettingRow> gradient_settings() {
        .value = clip_norm(),
        .axis = SweepAxis::kKernels,
        .acts = {updates, "this mode updates no weights"}},
+      {.name = "norm-copies",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "with --clip-grad-norm and fp32 copies of weights: the norm is of fp32 copies of "
+               "all gradients (InternEvo)",
+       .value = on_off_switch<&Request::recipe, &Recipe::norm_of_copies>(),
+       .acts = {clips_half_gradients,
+                "no 16-bit gradients of weights with fp32 copies are clipped; {} clips gradients",
+                "clip-grad-norm=1"}},
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
        .shown = kDetail,

@@ -1,10 +1,16 @@
-// Heads: what stands behind a family's body where a config's "architectures" name another class
-// than the family's own. A family has a row for each of them, by the end of the class's name:
+// Heads: what stands on a family's base model. A config's "architectures" says which of
+// transformers' classes was built, such as Qwen3ForSequenceClassification; the family's layers are
+// those of its "class". "heads" of the family, or of keys.json for all families of a class with the
+// same end, has the others by the end of their name:
 //
-//   "heads": {"SequenceClassification": {"after": "bert", "parameters": {"labels": 2},
-//             "keys": {"num_labels": "labels"}, "layers": [...]}}
+//   "heads": {"parameters": {"labels": 2}, "keys": {"num_labels": "labels"},
+//             "ForTokenClassification": {
+//                 "layers": [{"name": "classifier", "type": "linear", "out": "labels"}],
+//                 "loss": "cross_entropy"}}
 //
-// Decoders have those of keys.json, "decoder_heads", behind their first layer.
+// A head's layers stand after the first layer of the model, which is the base. Its parameters and
+// keys are of all heads. "lora_saved" names the layers that peft trains whole beside its adapters
+// (its modules_to_save for the task: peft 0.21, peft_model.py).
 #pragma once
 
 #include <string_view>
@@ -15,11 +21,9 @@
 
 namespace plimsoll {
 
-// Puts the head that `set` asks for ("head") or that `config` names into `family`, whose layers
-// after `after` give way to it, and takes it out of `set`. E354 a class that the family has no head
-// for, E134 a setting, with those it has; W357 a class that was trained with more than the family's
-// head.
+// Puts the head in `family` that `set` names ("head", which it takes out), or that `config` says.
+// E134 a head of `set` that the family has not; W361 a class of the config that it has not.
 Result<void> put_head(JsonValue& family, const JsonValue& common, const JsonValue& config,
-                      std::string_view file_name, config::Settings& set, Diagnostics& warnings);
+                      const Place& place, config::Settings& set, Diagnostics& warnings);
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ir/recipe.h"
+#include "graph/ir/weight_role.h"
 
 namespace plimsoll {
 
@@ -42,6 +43,8 @@ struct TrainingPlan {
   std::vector<PlannedPhase> phases;      // at least one
   // Weights that another stage of a pipeline has too, with which it sums their gradients.
   std::vector<TensorId> tied{};
+  // Of the graph's tensors, where they are known: else as classify_parameters() finds them.
+  std::vector<WeightRole> roles{};
 };
 
 // All of `graph` as one network.

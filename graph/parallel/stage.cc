@@ -261,6 +261,7 @@ Result<StageGraph> stage_of(const Graph& graph, const std::vector<WeightRole>& r
        at += stages)
     assembly.add(Cutter(graph, made, ranges[at]).cut(), at + 1 == ranges.size());
   StageGraph stage = assembly.finish();
+  stage.blocks = static_cast<int64_t>(blocks.size());
   stage.tied = tied_weights(graph, roles, ranges, plan.mesh);
   return stage;
 }

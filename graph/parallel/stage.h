@@ -26,6 +26,7 @@ struct StageChunk {
 struct StageGraph {
   Graph graph;  // with nodes and tensors of the stage alone; tensors keep their ids
   std::vector<StageChunk> chunks;
+  int64_t blocks = 0;  // of the whole network
   // Weights that another stage has too, as a head that is the table of tokens: their gradients are
   // summed over both (megatron/core/distributed/finalize_model_grads.py).
   std::vector<TensorId> tied{};

@@ -35,7 +35,7 @@ class FinetunePass {
         names_(names),
         row_(quantization_of(finetune)),
         compute_(compute),
-        packed_(finetune.form == AdapterForm::kLitgpt ? join_projections(r_) : PackedWeights{}),
+        packed_(finetune.form == AdapterForm::kLitgpt ? litgpt_layers(r_) : PackedWeights{}),
         count_(r_.nodes()) {}
 
   Result<FinetuneReport> run() {
@@ -43,11 +43,13 @@ class FinetunePass {
     const std::vector<std::string_view> names = split(finetune_.targets, ',');
     std::set<std::string_view> unmet;
     for (const std::string_view name : names) unmet.insert(trimmed(name));
+    if (finetune_.form == AdapterForm::kLitgpt && unmet.erase(kPackedGates) > 0)
+      unmet.insert(kGates.begin(), kGates.end());
     if (finetune_.kind != FinetuneKind::kFull) {
       TRY(adapt_stacked(unmet));
     }
     for (NodeId id = 0; id < count_; ++id) {
-      if (!is_linear(id)) continue;
+      if (!is_linear(id) || is_saved(r_.node(id).module)) continue;
       if (row_ && is_quantized(id)) quantize(id);
       if (finetune_.kind == FinetuneKind::kFull) continue;
       const std::string_view name = last_part(r_.node(id).module);
@@ -77,11 +79,23 @@ class FinetunePass {
   }
 
  private:
+  static PackedWeights litgpt_layers(Rewrite& r) {
+    part_gates(r);
+    return join_projections(r);
+  }
+
   void meet(std::set<std::string_view>& unmet, std::string_view name) {
     const auto at = unmet.find(name);
     if (at == unmet.end()) return;
     met_.insert(*at);
     unmet.erase(at);
+  }
+
+  // Of a module that peft saves whole, or of a part of it.
+  bool is_saved(std::string_view module) const {
+    return std::ranges::any_of(split(module, '.'), [&](std::string_view part) {
+      return std::ranges::count(names_.saved, part) > 0;
+    });
   }
 
   bool is_packed(NodeId id) const { return packed_.contains(r_.node(id).inputs[1]); }
@@ -162,7 +176,8 @@ class FinetunePass {
     if (finetune_.kind == FinetuneKind::kFull) return;
     const std::vector<WeightRole> roles = classify_parameters(r_.graph());
     for (TensorId id = 0; id < roles.size(); ++id) {
-      if (roles[id] == WeightRole::kTrained) r_.graph().tensors[id].frozen = true;
+      Tensor& weight = r_.graph().tensors[id];
+      if (roles[id] == WeightRole::kTrained && !is_saved(weight.name)) weight.frozen = true;
     }
   }
 

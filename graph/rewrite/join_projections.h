@@ -21,4 +21,11 @@ using PackedWeights = std::map<TensorId, std::array<Dim, 3>>;
 // The graph has shapes; call it before nodes are counted. Cost: a visit per node.
 PackedWeights join_projections(Rewrite& r);
 
+// A layer that makes what an activation gates and its gate becomes two, of the names below, as
+// litgpt has them (litgpt/model.py, LLaMAMLP; scripts/convert_hf_checkpoint.py,
+// copy_weights_phi()).
+constexpr std::string_view kPackedGates = "gate_up_proj";
+constexpr std::array<std::string_view, 2> kGates = {"gate_proj", "up_proj"};
+void part_gates(Rewrite& r);
+
 }  // namespace plimsoll

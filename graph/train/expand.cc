@@ -39,7 +39,7 @@ class Expander {
         plan_(plan),
         recipe_(recipe),
         machine_(recipe, policy, decider),
-        kinds_(classify_parameters(graph)),
+        kinds_(plan.roles.empty() ? classify_parameters(graph) : plan.roles),
         known_(apply_rules(graph, recipe.training, kinds_)),
         placements_(parallel::place_weights(graph, kinds_, recipe.parallel, received_by(plan))),
         parts_(rank_graph()),

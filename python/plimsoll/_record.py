@@ -81,10 +81,10 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     With a `world_size`, `step` is called without arguments on rank `rank` of so many, shards its model and returns the step.
     """
     if not 0 <= rank < world_size:
-        raise ValueError(f"rank={rank} is none of world_size={world_size}")
+        raise ValueError(f"rank={rank} is not below world_size={world_size}")
     why = why_no_record()
     if why:
-        raise InputError([Diagnostic("E292", "error", f"no step is recorded: {why}")])
+        raise InputError([Diagnostic("E292", "error", f"the step cannot be recorded: {why}")])
     import_all()
     arguments = arguments_of(inputs)
     recorder = Recorder(step, arguments, axes_of(arguments, dims), capability, (world_size, rank) if world_size > 1 else None)

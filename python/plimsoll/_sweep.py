@@ -49,7 +49,7 @@ def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLik
     trainings = [name for name in swept if name in recorded_for(model)]
     if trainings:
         if emit or emit_to or "out" in parameters:
-            raise TypeError(f"one sweep writes files of one training: not of several values of {', '.join(trainings)}")
+            raise TypeError(f"a sweep with emit= or out= takes one value of {', '.join(trainings)}")
         return _table(_of_trainings(model, parameters, swept, trainings))
     return _table(_records(model, plan, swept, parameters, flags_of({"emit": emit, "emit_to": emit_to})))
 

@@ -82,9 +82,9 @@ def _whole_lines(log: BinaryIO) -> bytes:
     end = text.rfind(b"\n") + 1
     torn = text[end:]
     if torn and not any(torn.startswith(begin) or begin.startswith(torn) for begin in _BEGINS):
-        raise _Refused(3, f"{log.name}: its last line is none of a sweep; it is left as it is")
+        raise _Refused(3, f"{log.name}: its last line is not one of a sweep; the file is unchanged")
     if text[:end] and not text.startswith(_BEGINS[0]):
-        raise _Refused(3, f"{log.name}: its first line is none of a sweep; it is left as it is")
+        raise _Refused(3, f"{log.name}: its first line is not one of a sweep; the file is unchanged")
     log.truncate(end)
     log.seek(end)
     return text[:end]

@@ -21,7 +21,7 @@ const drawn = (() => {
       element("dl", { class: "facts" },
         fact("peak memory", `${size(m.device_bytes)} of ${size(usable)}`, range(m.device_range_bytes, size)),
         fact("one step", time(t.step_ns), range(t.step_range_ns, time)),
-        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `GPU busy ${Math.round(100 * t.gpu_busy)} %`)),
+        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `kernels run ${Math.round(100 * t.gpu_busy)} % of a step`)),
     ];
   };
 
@@ -34,7 +34,7 @@ const drawn = (() => {
     const all = result.remedies.map((r) => row(`${r.flags}${r.effect ? ` (${r.effect})` : ""}`, r.device_bytes, r.verdict,
       `${size(r.device_bytes)}, ${number(r.samples_per_second)} ${result.time.sample_unit}/s`));
     return section("What would help", "Each line is an estimate of its own.",
-      bars([row("as asked", today, result.verdict, `${size(today)}, ${number(result.time.samples_per_second)} ${result.time.sample_unit}/s`), ...all]),
+      bars([row("as requested", today, result.verdict, `${size(today)}, ${number(result.time.samples_per_second)} ${result.time.sample_unit}/s`), ...all]),
       key(cardLine()));
   };
 
