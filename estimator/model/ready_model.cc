@@ -101,9 +101,9 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   }
 }
 
-// Stochastic depth of a training file or of a config, in a pass that has no dropout.
-void drop_stochastic_depth(ReadyModel& model, RecoverReport& recovered) {
-  if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return;
+// Stochastic depth of a training file or of a config, in a pass that has no dropout: was there any?
+bool drop_stochastic_depth(ReadyModel& model, RecoverReport& recovered) {
+  if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return false;
   const DroppedMasks dropped = drop_masks(model.graph);
   for (Recovered& one : recovered.found) {
     if (one.node != kNoNode) one.node = dropped.new_ids[one.node];
@@ -111,6 +111,7 @@ void drop_stochastic_depth(ReadyModel& model, RecoverReport& recovered) {
   if (dropped.masks > 0)
     model.basis.push_back(
         fmt::format("{} random masks belong to dropout and are not applied", dropped.masks));
+  return dropped.masks > 0;
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -212,10 +213,10 @@ RecoverReport recover_from_onnx(ReadyModel& ready, bool recovers, Decider& decid
     ready.recognised = summary_of(recovered);
     tell_of_pieces(ready, recovered.attention_in_pieces);
     put_dropout_back(graph, ready.recipe, ready.basis);
+    drop_stochastic_depth(ready, recovered);
   } else {
     fold(graph);
   }
-  drop_stochastic_depth(ready, recovered);
   if (ready.recipe.precision->autocast) widen_adapters(graph);
   return recovered;
 }
@@ -302,6 +303,8 @@ Result<ReadyModel> make_ready(LoadedModel model, const ModelRequest& request, co
     append(ready.warnings, noted);
     ready.recovered = recover_from_onnx(ready, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
+  } else if (drop_stochastic_depth(ready, ready.recovered)) {
+    plan = plan_for(graph, std::move(plan.networks.front().losses));
   }
   const auto adapted = TRY(adapt(graph, ready.recipe, model.lora, plan.networks.front().losses));
   append(ready.basis, adapted);

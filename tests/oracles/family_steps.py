@@ -29,6 +29,7 @@ import family_encoders  # noqa: E402
 import family_images  # noqa: E402
 import family_languages  # noqa: E402
 import family_pictures  # noqa: E402
+import family_speech  # noqa: E402
 import family_translators  # noqa: E402
 import hugging_face  # noqa: E402
 import memory_oracle  # noqa: E402
@@ -177,14 +178,18 @@ FAMILIES |= {
     "bert+token": ("BertForTokenClassification", ENCODER | {"num_labels": 9}, FAMILIES["bert"][2]),
     "bert+answers": ("BertForQuestionAnswering", ENCODER, FAMILIES["bert"][2]),
     "roberta+sequence": ("RobertaForSequenceClassification", ENCODER, FAMILIES["roberta"][2]),
+    "albert+sequence": ("AlbertForSequenceClassification", ENCODER | {"embedding_size": 64}, {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}),
+    "electra+sequence": ("ElectraForSequenceClassification", ENCODER | {"embedding_size": 128}, FAMILIES["bert"][2]),
+    "deberta_v2+sequence": ("DebertaV2ForSequenceClassification",
+                            family_encoders.FAMILIES["deberta_v2"][1] | {"problem_type": "single_label_classification"}, family_encoders.FAMILIES["deberta_v2"][2]),
     "distilbert+sequence": ("DistilBertForSequenceClassification", FAMILIES["distilbert"][1], {"vocab_size": 28996}),
     "modernbert+sequence": ("ModernBertForSequenceClassification", FAMILIES["modernbert"][1] | {"classifier_pooling": "mean"}, FAMILIES["modernbert"][2]),
     "modernbert+token": ("ModernBertForTokenClassification", FAMILIES["modernbert"][1], FAMILIES["modernbert"][2]),
 }
 FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pictures.FAMILIES | family_images.FAMILIES
-FAMILIES |= family_diffusers.FAMILIES | family_boxes.FAMILIES | family_languages.FAMILIES
+FAMILIES |= family_diffusers.FAMILIES | family_boxes.FAMILIES | family_languages.FAMILIES | family_speech.FAMILIES
 BATCH, LENGTH = 4, 128
-DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
+DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | family_speech.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
     {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
 
 
@@ -244,6 +249,8 @@ def workload(class_name, values, attention):
     model.tie_weights()
     if config.model_type in family_boxes.FAMILIES:
         return family_boxes.workload(model, BATCH)
+    if class_name.endswith("ForCTC"):
+        return family_speech.workload(model, BATCH)
     if hasattr(config, "vision_config"):
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
@@ -350,7 +357,7 @@ def line(name, class_name, small, published):
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
     dims = {"dims": DIMS[name]} if name in DIMS else {}
-    length = {} if name in family_boxes.FAMILIES or name in family_pictures.FAMILIES else {"sequence": LENGTH}
+    length = {} if name in family_boxes.FAMILIES | family_pictures.FAMILIES | family_speech.FAMILIES else {"sequence": LENGTH}
     return {"name": name, "batch": BATCH, **length, **dims, "counts": counts, "cases": cases}
 
 
