@@ -25,10 +25,13 @@ bool read_row(const SettingRow& row, const JsonValue& written, Request& into) {
   return text->empty() || row.value.read(row, *text, into).has_value();
 }
 
-// A record that names an optimizer leaves its variant, as fused, to the program's default.
+// A record that names an optimizer leaves its variant, as fused, to the program's default; one that
+// names Adam also whether weights decay apart, which is a flag of Apex's FusedAdam (adam_w_mode).
 bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
   const auto optimizer = one.setting == "optimizer" ? written_optimizer(text_of(written)) : "";
-  return optimizer && !optimizer->empty() && one.text.starts_with(*optimizer + "-");
+  if (!optimizer || optimizer->empty() || !one.text.starts_with(*optimizer)) return false;
+  const std::string_view rest = one.text.substr(optimizer->size());
+  return rest.starts_with("-") || (*optimizer == "adam" && rest.starts_with("w-"));
 }
 
 // What the program that ran does, of what the record leaves open.

@@ -239,3 +239,18 @@ TEST_CASE("measured request: versions of libraries") {
   CHECK(version_as_written("8.0 RC")->text() == "8.0");
   CHECK_FALSE(version_as_written("unknown"));
 }
+
+TEST_CASE("measured request: the variant of a named optimizer is its program's") {
+  const auto optimizer_of = [](const std::string& program, const std::string& named) {
+    MeasuredRun r = run();
+    r.framework = "pytorch / " + program;
+    r.optimizer = named;
+    const auto q = request_of(r, {});
+    REQUIRE(q);
+    return std::string(q->recipe.optimizer->name);
+  };
+  CHECK(optimizer_of("Megatron-LM", "adamw") == "adamw-fused");
+  CHECK(optimizer_of("Megatron-LM", "adam") == "adamw-fused");
+  CHECK(optimizer_of("Megatron-LM", "sgd") == "sgd");
+  CHECK(optimizer_of("InternEvo", "adam (fp32 master)") == "adam");
+}
