@@ -164,7 +164,8 @@ Verb make_ask(const cli::FlagSet& root) {
       .type_name("NAME");
   app.add_flag("--cudnn-benchmark", flags->benchmark, "the framework uses the fastest plan");
   app.add_option("--hwdb", flags->hwdb,
-                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+                 "folder with files of GPUs, links and hosts; a file replaces the built-in file "
+                 "with the same name")
       .type_name("FOLDER");
   app.add_flag("--quiet", flags->quiet, "print only errors");
   return {app, [flags] { return run_ask(*flags); }};

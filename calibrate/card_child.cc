@@ -62,7 +62,7 @@ Result<void> CardChild::begin() {
   child_.emplace(std::move(child));
   const auto line = child_->listen();
   if (!line) {
-    return error("E707", fmt::format("the process that opens the card {}", child_->how_it_ended()));
+    return error("E707", fmt::format("the process that uses the GPU {}", child_->how_it_ended()));
   }
   const auto value = TRY(read_json(*line, "greeting"));
   Diagnostics faults;
@@ -81,7 +81,7 @@ Result<T> CardChild::ask(const std::string& question, Result<T> (*read)(JsonObje
   if (!line) {
     const std::string how = child_->how_it_ended();
     child_.reset();
-    return error("E725", fmt::format("the process with the card {}", how));
+    return error("E725", fmt::format("the process that uses the GPU {}", how));
   }
   const auto value = TRY(read_json(*line, "answer"));
   Diagnostics faults;

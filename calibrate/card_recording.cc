@@ -51,7 +51,7 @@ Result<std::unique_ptr<Card>> RecordedCard::open(const std::string& path) {
     TRY(card->read_line(line, fmt::format("{}, line {}", path, number)));
   }
   if (card->facts_.name.empty())
-    return error("E501", "no recorded card", {.file = path, .line = 0, .node = {}});
+    return error("E501", "no recorded GPU", {.file = path, .line = 0, .node = {}});
   return card;
 }
 

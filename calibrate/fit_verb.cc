@@ -152,7 +152,8 @@ Verb make_fit(const cli::FlagSet& root) {
   app.add_option("--gpu", command->machine.gpu, "GPU whose records are used, if there are several")
       .type_name("ID");
   app.add_option("--hwdb", command->machine.hwdb,
-                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+                 "folder with files of GPUs, links and hosts; a file replaces the built-in file "
+                 "with the same name")
       .type_name("FOLDER");
   app.add_option("--out", command->out,
                  "the machine file, or the folder for sm_NN.json; without it only the report")

@@ -52,7 +52,7 @@ namespace {
 
 int run(int argc, char** argv) {
   const cli::Program app(kExamples);
-  app.set_help_all_flag("--help-all", "show all flags");
+  app.set_help_all_flag("--help-all", "show all options");
   app.require_subcommand(1, 1);
   app.set_version_flag("--version",
                        fmt::format("plimsoll-calibrate {}, commit {}", kVersion, commit()));

@@ -189,7 +189,8 @@ MeasuredKernel read_row(Row& row, const FileRow& file) {
 Result<std::vector<MeasuredKernel>> read_measured(std::string_view text, std::string_view file,
                                                   std::string_view kernel_class) {
   const auto* of = std::ranges::find(kFiles, kernel_class, &FileRow::name);
-  if (of == std::end(kFiles)) return error("E501", "no kernels are transcribed so");
+  if (of == std::end(kFiles))
+    return error("E501", "there are no shipped measurements of this class of kernels");
   std::map<std::string_view, size_t> columns;
   std::vector<MeasuredKernel> kernels;
   int number = 0;

@@ -320,7 +320,7 @@ Result<std::unique_ptr<GpuSource>> open_nvml(const std::string& library, bool pc
     return error("E702", fmt::format("{} is no NVIDIA management library", library));
   if (const int code = functions.init(); code != kSuccess) {
     return error("E711", fmt::format("the NVIDIA driver does not start: {}", functions.why(code)),
-                 {}, "after an update of the driver the machine must be started anew");
+                 {}, "restart the machine after an update of the driver");
   }
   return std::make_unique<Nvml>(functions, pcie);
 }

@@ -53,7 +53,7 @@ Result<std::string> Nvrtc::compile(const std::string& source, int capability) co
     return error("E702", library_.path + " lacks functions of NVRTC 11.2 and later");
   Program program = nullptr;
   if (const int status = (*create)(&program, source.c_str(), "plimsoll.cu", 0, nullptr, nullptr))
-    return error("E722", fmt::format("NVRTC makes no program: status {}", status));
+    return error("E722", fmt::format("NVRTC cannot create a program: status {}", status));
   const std::string architecture = fmt::format("--gpu-architecture=sm_{}", capability);
   const std::array<const char*, 1> options = {architecture.c_str()};
   const int status = (*compile)(program, static_cast<int>(options.size()), options.data());

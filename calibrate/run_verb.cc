@@ -101,7 +101,7 @@ Result<void> check(const RunFlags& flags) {
                  "plimsoll-calibrate run --model builtin:resnet50 --batch 32");
   }
   if (!flags.replay.empty() && !flags.record.empty())
-    return error("E108", "--record of what is replayed would be the same recording");
+    return error("E108", "--record has no use with replay: the recording would be a copy");
   if (flags.resume && flags.out.empty())
     return error("E108", "--resume continues the file that --out names");
   std::vector<NamedFile> read = cli::files_named_by(flags.shared);
@@ -189,7 +189,7 @@ Verb make(const cli::FlagSet& root, const char* name, const std::string& help,
       .type_name("N")
       .check(whole_from(1));
   app.add_option("--tolerance", flags->tolerances,
-                 "time=15% or workspace=1MiB: exit status 1 if a kernel is further off")
+                 "time=15% or workspace=1MiB: exit status 1 if the error of a kernel is larger")
       .type_name("NAME=LIMIT")
       .allow_extra_args(false);
   app.add_flag("--json", flags->json, "the table and its sums as JSON");

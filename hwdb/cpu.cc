@@ -124,7 +124,7 @@ Result<Cpu> find_cpu(const Hwdb& hwdb, std::string_view name) {
   }
   if (found) return *found;
   const std::string near = nearest(name, names);
-  return error("E147", fmt::format("{}: no such processor is known", setting("cpu", name)), {},
+  return error("E147", fmt::format("{}: unknown processor", setting("cpu", name)), {},
                near.empty()
                    ? fmt::format("{} takes a file with the speed of one thread", setting("host"))
                    : fmt::format("did you mean '{}'?", near));

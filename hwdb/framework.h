@@ -156,6 +156,8 @@ struct FrameworkProfile {
   Version relu_input_dropped;
   // Softmax keeps its input as well as its result; from this version on it does not.
   Version softmax_input_dropped;
+  // First version whose Adam by lists adds to denominators in their place.
+  Version denominators_in_place;
   // First version whose group norm has a kernel for images with channels last.
   Version group_norm_channels_last;
   Policy policy;

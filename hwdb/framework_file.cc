@@ -289,6 +289,8 @@ void describe_habits(FileFigures& figures, Profile& profile) {
                   may_be_absent("first version in which ReLU keeps only its result"));
   figures.version("softmax_keeps_input_before", profile.softmax_input_dropped,
                   may_be_absent("first version in which softmax keeps only its result"));
+  figures.version("denominator_lists_before", profile.denominators_in_place,
+                  may_be_absent("first version whose Adam by lists needs one temporary list"));
   figures.version("group_norm_turns_before", profile.group_norm_channels_last,
                   may_be_absent("first version with a group norm for channels last"));
 }

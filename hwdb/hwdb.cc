@@ -91,7 +91,7 @@ Result<Hwdb> Hwdb::open(const std::string& folder) {
   if (folder.empty()) return hwdb;
   if (!is_folder(folder)) {
     return error("E601", "no such folder", {folder, 0, 0, {}},
-                 "a database folder holds devices/, links/, hosts/ or frameworks/");
+                 "a database folder has a folder devices/, links/, hosts/ or frameworks/");
   }
   hwdb.own_ = list_folder(folder);
   return hwdb;

@@ -26,11 +26,12 @@ constexpr OtherFramework kRows[] = {
      "it trains with PyTorch: give pytorch, and settings that shard weights, gradients and states"},
     {{"trl", "torchtitan", "torchtune", "litgpt", "unsloth", "nanotron", "megatron", "megatron-lm",
       "composer"},
-     "it trains with PyTorch: give pytorch; programs whose defaults are known are trainers"},
+     "it trains with PyTorch: give pytorch; known training programs are values of the setting "
+     "trainer"},
     {{"paddle", "paddlepaddle", "mindspore", "oneflow", "megengine", "tinygrad", "mlx", "jittor"},
-     "neither its allocator nor its kernels were ever measured"},
+     "its allocator and its kernels were never measured"},
     {{"onnxruntime", "ort", "tensorrt", "trt", "openvino", "tvm", "tflite", "vllm"},
-     "it runs trained networks, and is not modelled; inference of pytorch is"},
+     "it runs trained networks and is not modelled; inference with pytorch is"},
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ Result<Command> Command::start(const std::vector<std::string>& words, const sigs
   list.push_back(nullptr);
   std::array<int, 2> report{};
   if (::pipe2(report.data(), O_CLOEXEC) != 0)
-    return error("E714", fmt::format("no process can be made: {}", std::strerror(errno)));
+    return error("E714", fmt::format("no process can be started: {}", std::strerror(errno)));
   const int64_t before = own_rss();
   const pid_t child = ::fork();
   if (child == 0) become(list.data(), report[1], signals);
@@ -57,7 +57,7 @@ Result<Command> Command::start(const std::vector<std::string>& words, const sigs
   }
   ::close(report[0]);
   if (child < 0)
-    return error("E714", fmt::format("no process can be made: {}", std::strerror(fork_error)));
+    return error("E714", fmt::format("no process can be started: {}", std::strerror(fork_error)));
   if (got == sizeof why) {
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }

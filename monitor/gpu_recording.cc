@@ -56,7 +56,7 @@ Result<std::unique_ptr<GpuSource>> open_gpu_recording(const std::string& path) {
     samples.push_back(std::move(sample));
   }
   if (samples.empty())
-    return error("E501", "holds no sample of a GPU", {.file = path, .node = {}},
+    return error("E501", "has no sample of a GPU", {.file = path, .node = {}},
                  "a file that plimsoll-monitor --out wrote");
   return std::make_unique<GpuRecording>(path, std::move(samples));
 }

@@ -55,7 +55,8 @@ constexpr const char* kExamples =
     "Watches a process and its descendants: memory, CPU, faults and I/O of the host, and memory,\n"
     "load, PCIe, power and clocks of NVIDIA GPUs, if there are any. It only reads and sends no\n"
     "signals. With PID it ends with the process, exit status 0; with a command it ends with the\n"
-    "command and has its exit status. ^C ends it with the summary. With --model and the flags of\n"
+    "command and has its exit status. ^C ends it with the summary. With --model and the options "
+    "of\n"
     "'plimsoll estimate' it shows the predicted range next to the live figures.\n";
 
 constexpr int64_t kLeastInterval = 1'000'000, kMostInterval = 3'600'000'000'000;
@@ -75,18 +76,19 @@ void declare(const cli::FlagSet& app, Flags& flags) {
     app.add_option(name, into, help).allow_extra_args(false).type_name("");
   };
   text("pid", flags.pid, "the process to watch; or a command after --");
-  text("--interval", flags.interval, "between samples, e.g. 20ms; 100ms where not given");
+  text("--interval", flags.interval, "time between samples, e.g. 20ms [100ms]");
   text("--out", flags.files.lines, "add each sample to this file, as JSON lines");
   text("--csv", flags.files.csv, "write the samples as CSV");
   text("--trace", flags.files.trace, "write a Chrome trace: counters and phases");
   text("--run", flags.measured, "write a measured run for 'plimsoll validate'; needs --model");
   text("--html", flags.page, "write an HTML report: peaks, charts over time, phases, tables");
   app.add_flag("--force", flags.files.force, "overwrite files; --out is appended to");
-  app.add_flag("--json", flags.json, "end with the summary as one JSON object; nothing live");
+  app.add_flag("--json", flags.json, "print only the summary, at the end, as one JSON object");
   app.add_flag("--quiet", flags.quiet, "only the summary, no live output");
   text("--replay", flags.replay,
        "replay the GPU samples of a file of --out, in place of the driver");
-  text("--nvml", flags.library, "the driver's library, where the loader does not find it");
+  text("--nvml", flags.library,
+       "path of the driver's library, if the dynamic linker does not find it");
   text("--model", flags.shared.model, "what the run trains: the model of 'plimsoll estimate'");
   cli::add_shared(app, flags.shared, false);
 }
@@ -145,7 +147,7 @@ Result<Watched> find_watched(const Flags& flags, const sigset_t& signals) {
   const auto reading = ProcFolder().read(static_cast<pid_t>(pid));
   if (!reading || reading->ended)
     return error("E715", fmt::format("there is no process {}", pid), {},
-                 "'pgrep -f train.py' tells the pid of a program");
+                 "'pgrep -f train.py' prints the PID of a program");
   return Watched{reading->pid, reading->name, std::nullopt};
 }
 
@@ -330,7 +332,7 @@ int run(std::vector<std::string> arguments) {
   }
   const cli::Program app(kExamples, "plimsoll-monitor [PID]");
   app.set_help_flag("-h,--help", "show this");
-  app.set_help_all_flag("--help-all", "show all flags");
+  app.set_help_all_flag("--help-all", "show all options");
   bool version = false;
   app.add_flag("--version", version, "show the version");
   app.allow_extras();

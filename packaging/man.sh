@@ -57,6 +57,6 @@ page plimsoll-calibrate "measure kernels, query cuDNN, fit machine files" ".B pl
 .I COMMAND
 \\&[...]" --help plimsoll-calibrate
 page plimsoll-monitor "watch a training run and compare it with its prediction" ".B plimsoll\\-monitor
-.RI [ FLAGS ]
+.RI [ OPTIONS ]
 .IR PID \" | \" \\-\\- \" \" COMMAND..." --help-all plimsoll-monitor
 gzip -9nf "$out"/*.1

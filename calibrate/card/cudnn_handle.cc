@@ -16,7 +16,7 @@ Result<CudnnHandle> CudnnHandle::make(const SharedLibrary& library, const CudnnF
   if (status == CUDNN_STATUS_SUCCESS)
     status = set_stream(handle, reinterpret_cast<cudaStream_t>(driver.stream()));
   if (status != CUDNN_STATUS_SUCCESS)
-    return error("E722", fmt::format("cuDNN makes no handle: {}", text(status)));
+    return error("E722", fmt::format("cuDNN cannot create a handle: {}", text(status)));
   return CudnnHandle(std::make_shared<const State>(State{library, functions, text, handle}));
 }
 

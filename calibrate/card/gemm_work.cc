@@ -185,8 +185,8 @@ Result<CublasLt> CublasLt::make(const SharedLibrary& library) {
   library.load(call->configuration, "cublasLtMatmulAlgoConfigGetAttribute", missing);
   if (!missing.empty()) return tl::make_unexpected(missing);
   if (const auto status = call->create(&call->handle); status != CUBLAS_STATUS_SUCCESS)
-    return error("E722",
-                 fmt::format("cuBLASLt makes no handle: status {}", static_cast<int>(status)));
+    return error("E722", fmt::format("cuBLASLt cannot create a handle: status {}",
+                                     static_cast<int>(status)));
   return CublasLt(std::move(call));
 }
 

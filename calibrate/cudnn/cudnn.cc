@@ -69,8 +69,8 @@ Result<Cudnn> Cudnn::open(const Device& device) {
               std::vector<char>(properties.begin(), properties.end()))
         .finalize("the device's properties");
   } catch (const CudnnRefusal& refusal) {
-    return error("E703", fmt::format("cuDNN {} takes no description of {}: {}", impl->version,
-                                     device.id, refusal.what()));
+    return error("E703", fmt::format("cuDNN {} does not accept the description of {}: {}",
+                                     impl->version, device.id, refusal.what()));
   }
   return Cudnn(std::move(impl));
 }

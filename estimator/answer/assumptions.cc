@@ -23,32 +23,20 @@ struct AssumedHere {
 // What is assumed of a setting that was not given; a row each, the most important first.
 struct AssumptionRow {
   std::string_view setting;
-  std::string_view value;                        // that is proposed
+  std::string_view value;                        // what help writes in place of one
   std::string (*text)(const AssumedHere& here);  // empty where nothing is assumed
-  // What most take instead with PyTorch on today's GPUs: proposed in place of `value` where what is
-  // assumed is no form of it.
-  std::string_view modern = {};
-  std::string_view (*assumed)(const AssumedHere& here) = nullptr;
 };
 
 std::string batch_text(const AssumedHere& here) {
   return fmt::format("batch {}", here.input.batch);
 }
 
-std::string_view precision_of(const AssumedHere& here) {
-  return here.scope.model.recipe.precision->name;
-}
-
 std::string precision_text(const AssumedHere& here) {
-  return fmt::format("{} precision", precision_of(here));
-}
-
-std::string_view optimizer_of(const AssumedHere& here) {
-  return here.scope.model.recipe.optimizer->name;
+  return fmt::format("{} precision", here.scope.model.recipe.precision->name);
 }
 
 std::string optimizer_text(const AssumedHere& here) {
-  const std::string_view name = optimizer_of(here);
+  const std::string_view name = here.scope.model.recipe.optimizer->name;
   return fmt::format("the {} optimizer{}", name,
                      name.ends_with("-loop") ? ", weight by weight" : "");
 }
@@ -128,21 +116,15 @@ void add_sizes(const AssumedHere& here, std::vector<Assumption>& all) {
 }
 
 constexpr AssumptionRow kRows[] = {{"batch", "N", batch_text},
-                                   {"precision", "NAME", precision_text, "amp-bf16", precision_of},
-                                   {"optimizer", "NAME", optimizer_text, "adamw", optimizer_of},
+                                   {"precision", "NAME", precision_text},
+                                   {"optimizer", "NAME", optimizer_text},
                                    {"checkpoint", "none", checkpoint_text},
                                    {"clip-grad-norm", "none", clip_text},
                                    {"image", "N", image_text},
                                    {"framework", "NAME", framework_text},
-                                   {"reserve", "1GiB", memory_text},
+                                   {"reserve", "SIZE", memory_text},
                                    {"workers", "N", loading_text},
                                    {"host", "ID", host_text}};
-
-// Of older GPUs and other frameworks a precision or an optimizer may not be there.
-bool is_modern(const SettingScope& scope) {
-  return scope.platform.framework.framework == "pytorch" &&
-         scope.platform.device.peak("bf16_tensor") != nullptr;
-}
 
 }  // namespace
 
@@ -158,11 +140,8 @@ std::vector<Assumption> assumptions_of(const SettingScope& scope, const InputFac
       continue;
     const AssumedHere here{scope, input};
     const std::string text = row.text(here);
-    if (text.empty()) continue;
-    const bool modern =
-        row.assumed && is_modern(scope) && !row.assumed(here).starts_with(row.modern);
-    all.push_back(
-        {std::string(row.setting), text, setting(row.setting, modern ? row.modern : row.value)});
+    if (!text.empty())
+      all.push_back({std::string(row.setting), text, setting(row.setting, row.value)});
   }
   return all;
 }

@@ -29,7 +29,7 @@ Sentences measured_basis(const Platform& platform, const WorkspacePlan& workspac
     basis.push_back(
         fmt::format("workspace: {} of {} convolutions {} cuDNN {}{}", workspaces.asked,
                     workspaces.convolutions, platform.asked->on_card() ? "as listed by" : "from",
-                    platform.asked->cudnn(), platform.asked->on_card() ? " on this card" : ""));
+                    platform.asked->cudnn(), platform.asked->on_card() ? " on this GPU" : ""));
   }
   if (workspaces.free_bytes) {
     basis.push_back(
@@ -67,6 +67,15 @@ Sentences evaluation_basis(const MemoryEstimate& memory, const Recipe& recipe) {
                     : fmt::format("the outputs of {} batches are gathered on the GPU", gathered))};
 }
 
+Sentences loading_basis(const MemoryEstimate& memory) {
+  if (!memory.loading) return {};
+  return {fmt::format(
+      "loading ({}): up to {:.2f} GB of tensors before the first step; the allocator has then "
+      "reserved {:.2f} GB, which the steps use",
+      memory.loading->how, static_cast<double>(memory.loading->allocated_peak_bytes) / 1e9,
+      static_cast<double>(memory.loading->reserved_bytes) / 1e9)};
+}
+
 // Whose processes the range of memory is of, where it is of more than steps.
 Sentences program_basis(const TrainerRow* trainer, const Recipe& recipe) {
   const MemorySpread* spread = memory_spread(trainer, recipe);
@@ -100,6 +109,7 @@ std::vector<std::string> basis_of(const AnswerParts& parts, const Estimate& answ
   append(basis, measured_basis(platform, workspaces));
   append(basis, memory_basis(answer.memory));
   append(basis, evaluation_basis(answer.memory, model.recipe));
+  append(basis, loading_basis(answer.memory));
   append(basis, program_basis(request.trainer, model.recipe));
   if (largest != usual) basis.push_back(largest_batch_note(largest, usual));
   if (answer.memory.held_by_names > 0) {

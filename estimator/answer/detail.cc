@@ -11,7 +11,7 @@ void add_detail(Estimate& estimate, const CompiledModel& model, const BoundStep&
                    kModules = 800;  // what a page's picture and table can show
   estimate.memory_curve = memory_curve(model, bound, prices, granule, storages, kMoments);
   // Those of a step, where the peak is one's.
-  if (!estimate.memory.in_evaluation())
+  if (!estimate.memory.in_evaluation() && !estimate.memory.in_loading())
     estimate.peak_tensors = peak_tensors(model, bound, granule, storages, kTensors);
   estimate.modules = modules_of(estimate.layers, kModules);
 }

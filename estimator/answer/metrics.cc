@@ -30,8 +30,7 @@ Metric cpu_utilisation(const TimeEstimate& t, bool on_host) {
           "divided by (cores x step time)",
           over(busy, cores * static_cast<double>(t.step_ns)),
           on_host ? std::string(kOnHost)
-                  : fmt::format("the number of cores of the host is unknown; {} sets the host",
-                                setting("host"))};
+                  : fmt::format("the number of cores of the host, which {} sets", setting("host"))};
 }
 
 std::vector<Metric> rates_of(const Estimate& e) {
@@ -39,13 +38,14 @@ std::vector<Metric> rates_of(const Estimate& e) {
   const double seconds = static_cast<double>(t.step_ns) * 1e-9;
   const std::string no_step(e.on_host ? kOnHost : "nothing runs on the GPU");
   const std::optional<double> in = as_real(t.to_device_bytes), out = as_real(t.from_device_bytes);
-  const std::string no_reading(e.on_host ? kOnHost
-                                         : "what the program reads of the result is unknown");
+  const std::string no_reading(e.on_host ? kOnHost : "what the program reads back from the GPU");
   return {
       {"throughput", "throughput", t.sample_unit + "/s",
        "samples of all GPUs divided by the time of one step, after warm-up",
        t.samples_per_second > 0 ? std::optional(t.samples_per_second) : std::nullopt, no_step},
-      {"gpu_utilisation", "GPU busy", "of 1", "share of the step in which at least one kernel runs",
+      {"gpu_utilisation", "time in kernels", "of 1",
+       "share of the step in which at least one kernel of the model runs; copies and communication "
+       "are not counted",
        t.step_ns > 0 ? std::optional(t.gpu_busy) : std::nullopt, no_step},
       {"fp32_utilisation", "FP32 utilisation", "of 1",
        "executed floating-point operations divided by (peak FP32 rate x time in which kernels run)",

@@ -34,9 +34,9 @@ std::string why_worst(const CompiledModel& model, const ParallelPlan& plan) {
                                              : "has more blocks than others");
   }
   const int64_t ranks = plan.mesh.shards();
-  if (plan.sharded == Sharded::kNothing || ranks == 1) return "all ranks hold the same";
+  if (plan.sharded == Sharded::kNothing || ranks == 1) return "all ranks have the same";
   if (plan.sharded_by != ShardedBy::kFsdp2 || !has_uneven_part(model, plan))
-    return "all ranks hold equal parts";
+    return "all ranks have equal parts";
   return fmt::format("dimensions that {} GPUs do not divide have larger parts on the first ones",
                      ranks);
 }

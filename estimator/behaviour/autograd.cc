@@ -1,6 +1,8 @@
 #include "estimator/behaviour/autograd.h"
 
-#include <string>
+#include <fmt/format.h>
+
+#include <string_view>
 
 #include "estimator/behaviour/attention_kernels.h"
 
@@ -20,12 +22,15 @@ ExchangeBehaviour exchange_on(const Platform& platform) {
 }
 
 // torch.optim before 2.0 goes from parameter to parameter, line by line; its form by lists has to
-// be asked for. Chainer's rules are a kernel for each parameter.
+// be asked for, and that of 2.0 takes more of them. Chainer's rules are a kernel for each
+// parameter.
 const OptimizerRow* row_that_runs(const Platform& platform, const OptimizerRow* row) {
-  const bool loops =
-      platform.framework.framework == "pytorch" && !platform.framework.policy.foreach_optimizer;
-  const OptimizerRow* loop = loops ? find_optimizer(std::string(row->name) + "-loop") : nullptr;
-  return loop ? loop : row;
+  const FrameworkProfile& framework = platform.framework;
+  const bool loops = framework.framework == "pytorch" && !framework.policy.foreach_optimizer;
+  const bool of_2_0 = framework.asked < framework.denominators_in_place;
+  const std::string_view form = loops ? "-loop" : of_2_0 ? "-2.0" : "";
+  const OptimizerRow* formed = find_optimizer(fmt::format("{}{}", row->name, form));
+  return formed ? formed : row;
 }
 
 }  // namespace

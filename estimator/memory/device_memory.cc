@@ -31,7 +31,7 @@ class Program {
     TRY(check(step_));
     events_.reserve(input_.resident.size() +
                     2 * static_cast<size_t>(input_.steps) * step_.ids.size());
-    for (const int64_t bytes : input_.resident) born(bytes, 0);
+    TRY(load_weights());
     for (int step = 0; step < input_.steps; ++step) TRY(run(step));
     if (input_.between) {
       TRY(run_between(*input_.between));
@@ -41,6 +41,27 @@ class Program {
   }
 
  private:
+  Result<void> load_weights() {
+    std::vector<bool> there(input_.resident.size(), false);
+    std::vector<int32_t> ids(input_.loading.size(), -1);
+    for (const StepEvent& event : input_.loading) {
+      const auto id = static_cast<size_t>(event.id);
+      if (id >= (event.kind == StepKind::kKept ? there.size() : ids.size()))
+        return error("E902", "loading event id " + std::to_string(event.id) + " is out of range");
+      if (event.kind == StepKind::kAllocate) ids[id] = born(event.bytes, event.stream);
+      if (event.kind == StepKind::kFree) dies(ids[id]);
+      if (event.kind != StepKind::kKept || there[id]) continue;
+      born(input_.resident[id], event.stream);
+      there[id] = true;
+    }
+    if (!input_.loading.empty()) events_.push_back(mark());
+    if (input_.loading_empties_cache) events_.push_back(empty_cache());
+    for (size_t i = 0; i < there.size(); ++i) {
+      if (!there[i]) born(input_.resident[i], 0);
+    }
+    return {};
+  }
+
   Result<void> run(int step) {
     load(step);
     if (step == 0) pass_at_first();
@@ -255,6 +276,11 @@ Result<MemoryEstimate> device_memory(const ReplayInput& input, const AllocatorRu
   memory.reserved_bytes = replayed.reserved_peak;
   memory.allocated_peak_bytes = replayed.allocated_peak;
   int64_t live = replayed.requested_peak;
+  if (!input.loading.empty()) {
+    LoadingMemory& loading = memory.loading.emplace();
+    loading.allocated_peak_bytes = replayed.marks.front().allocated_peak;
+    loading.reserved_bytes = replayed.marks.front().reserved;
+  }
   if (input.between) {
     const AllocatorState& last_pass = replayed.marks.rbegin()[1];
     memory.evaluation.emplace().allocated_peak_bytes = last_pass.allocated_peak;
@@ -267,6 +293,9 @@ Result<MemoryEstimate> device_memory(const ReplayInput& input, const AllocatorRu
     if (memory.evaluation)
       memory.allocated_peak_bytes =
           std::max(memory.allocated_peak_bytes, memory.evaluation->allocated_peak_bytes);
+    if (memory.loading)
+      memory.allocated_peak_bytes =
+          std::max(memory.allocated_peak_bytes, memory.loading->allocated_peak_bytes);
     live = std::min(live, memory.allocated_peak_bytes);
   }
   memory.device_bytes = context.bytes + memory.reserved_bytes;

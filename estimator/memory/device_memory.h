@@ -52,7 +52,12 @@ struct PassesBetween {
 struct ReplayInput {
   std::vector<int64_t> resident;  // parameters and buffers, in the order of their creation
   std::vector<int64_t> inputs;    // of one step, targets included
-  std::vector<StepEvent> step;    // one steady step; tensor ids dense from 0
+  // Before all others, how residents come to be: kKept is the resident of that number, in place of
+  // a birth of its own behind these events; other tensors' ids are dense from 0.
+  std::vector<StepEvent> loading{};
+  // What loading left behind unused is given back, as an allocator does where memory is short.
+  bool loading_empties_cache = false;
+  std::vector<StepEvent> step;  // one steady step; tensor ids dense from 0
   // Before the first step, each freed at once: bytes and stream of allocations, no ids.
   std::vector<StepEvent> at_first{};
   std::vector<WorkspaceUse> workspaces;

@@ -43,6 +43,22 @@ int64_t sum_of(const BytesByRole& roles) {
   return std::accumulate(roles.begin(), roles.end(), int64_t{0});
 }
 
+// Weights that ranks share and that are whole behind a pass: FSDP's outermost module keeps its own
+// until it has run backward (FSDPState._lazy_init(), reshard_after_forward;
+// _runtime_utils.py, _post_forward_reshard()).
+int64_t whole_weights(const EvaluationPoint& pass, int64_t rounding) {
+  const Step& step = pass.model->step;
+  int64_t sum = 0;
+  for (size_t i = 0; i < step.end_of_forward; ++i) {
+    const Event& e = step.events[i];
+    const bool begins = e.kind == Event::Kind::kAllocate, ends = e.kind == Event::Kind::kFree;
+    if (!(begins || ends) || step.buffers[e.id].role != Role::kParameter) continue;
+    const int64_t bytes = round_up(pass.bound.buffer_bytes[e.id], rounding);
+    sum += begins ? bytes : -bytes;
+  }
+  return sum;
+}
+
 // Where more is alive as the outputs of all passes are joined: those of the others and of the last
 // one, and all of them once more.
 void take_joining(BytesByRole joining, const Timeline& step, const Timeline& pass, int64_t outputs,
@@ -101,7 +117,10 @@ void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeli
     if (r != kInputs) roles[r] += t.peak_by_role[r] - t.persistent_by_role[r];
   }
   roles[kTemporaries] += m.gathered_bytes;
-  if (gathered > 1) take_joining(stays, step, t, 2 * gathered * m.outputs_bytes, m);
+  if (gathered > 1) {
+    stays[static_cast<size_t>(Role::kParameter)] += whole_weights(pass, rounding);
+    take_joining(stays, step, t, 2 * gathered * m.outputs_bytes, m);
+  }
   m.live_peak_bytes = sum_of(roles);
   m.holds_peak = m.live_peak_bytes > m.step_live_peak_bytes;
   if (!m.holds_peak) return;

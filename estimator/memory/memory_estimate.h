@@ -49,6 +49,26 @@ inline void describe(Fields& f, EvaluationMemory& m) {
   f("holds_peak", m.holds_peak, "the peak of the run is in the evaluation, not in a step");
 }
 
+// Of how weights come to the card, before the first step.
+struct LoadingMemory {
+  std::string how;  // of kWeightLoadings
+  int64_t live_peak_bytes = 0, allocated_peak_bytes = 0;
+  int64_t reserved_bytes = 0;  // by the allocator when they are there
+  int64_t step_live_peak_bytes = 0, step_allocated_peak_bytes = 0;
+  bool holds_peak = false;  // of the run: it takes more than what follows
+};
+
+inline void describe(Fields& f, LoadingMemory& m) {
+  f("how", m.how, "how the program loads its weights");
+  f("live_peak_bytes", m.live_peak_bytes, "live tensors at most while weights are loaded");
+  f("allocated_peak_bytes", m.allocated_peak_bytes);
+  f("reserved_bytes", m.reserved_bytes,
+    "what the allocator has reserved when the weights are loaded; steps reuse it");
+  f("step_live_peak_bytes", m.step_live_peak_bytes, "live tensors at most after loading");
+  f("step_allocated_peak_bytes", m.step_allocated_peak_bytes);
+  f("holds_peak", m.holds_peak, "the peak of the run is in loading, not in a step");
+}
+
 struct MemoryEstimate {
   int64_t parameter_count = 0;
   int64_t parameter_bytes = 0, buffer_bytes = 0, gradient_bytes = 0, optimizer_state_bytes = 0;
@@ -64,6 +84,7 @@ struct MemoryEstimate {
   std::string peak_node;  // "layer1.0.conv3" or the node's name; empty between nodes
   BytesByRole peak_by_role{};
   std::optional<EvaluationMemory> evaluation;
+  std::optional<LoadingMemory> loading;   // where it needs more than what it leaves
   std::optional<ModuleStorages> modules;  // of frameworks whose modules hold them
   int64_t workspace_bytes = 0;
   int64_t timed_workspace_bytes = 0;  // most that timing an algorithm asks for; 0: none is timed
@@ -96,11 +117,13 @@ struct MemoryEstimate {
   bool host_asked = false;      // the request says how data are loaded
   Range host_range;
 
-  bool in_evaluation() const { return evaluation && evaluation->holds_peak; }
+  bool in_loading() const { return loading && loading->holds_peak; }
+  bool in_evaluation() const { return !in_loading() && evaluation && evaluation->holds_peak; }
 };
 
-// "backward", or "evaluation, loss": what the run does at its peak.
+// "backward", "evaluation, loss" or "loading": what the run does at its peak.
 inline std::string peak_moment(const MemoryEstimate& m) {
+  if (m.in_loading()) return "loading";
   return (m.in_evaluation() ? "evaluation, " : "") + std::string(name(m.peak_phase));
 }
 
@@ -124,15 +147,22 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
   f("live_peak_bytes", m.live_peak_bytes, {.title = "live tensors", .part_of = "device_bytes"});
   describe_roles(f, "max_by_role", m.max_by_role);
   f.object("peak", [&] {
-    f("phase", m.peak_phase);
+    f("phase", m.peak_phase,
+      {.meaning = "null: the peak is in loading", .null_where = m.in_loading()});
     f("node", m.peak_node, {.null_where = m.peak_node.empty()});
     describe_roles(f, "by_role", m.peak_by_role);
-    f("during", std::string(m.in_evaluation() ? "evaluation" : "step"),
-      {.meaning = "what the run does at its peak", .absent_where = !m.evaluation});
+    f("during",
+      std::string(m.in_loading()      ? "loading"
+                  : m.in_evaluation() ? "evaluation"
+                                      : "step"),
+      {.meaning = "what the run does at its peak", .absent_where = !m.evaluation && !m.loading});
     in_peak();
   });
   f("evaluation", m.evaluation,
     {.meaning = "of what is run between steps", .absent_where = !m.evaluation});
+  f("loading", m.loading,
+    {.meaning = "of how weights come to the GPU before the first step",
+     .absent_where = !m.loading});
   f("workspace_bytes", m.workspace_bytes,
     {.meaning = "null: not known of a run on the host",
      .null_where = on_host,

@@ -8,6 +8,7 @@
 #include "estimator/memory/demand.h"
 #include "estimator/memory/evaluation_memory.h"
 #include "estimator/memory/host_memory.h"
+#include "estimator/memory/loading_memory.h"
 #include "estimator/memory/process_context.h"
 #include "estimator/memory/replay_input.h"
 #include "estimator/request/platform.h"
@@ -114,6 +115,16 @@ void widen_where_short(MemoryEstimate& memory, int64_t usable) {
         std::min(memory.device_range.low, memory.context_bytes + memory.allocated_peak_bytes);
 }
 
+WeightLoading loading_of(const MemoryQuestion& of) {
+  return plimsoll::loading_of(of.program.weight_loading, of.model.recipe);
+}
+
+// Other frameworks than PyTorch load into what they have planned.
+void set_loading(const MemoryQuestion& of, ReplayInput& input) {
+  if (of.platform.device.is_host || !of.behaviour.allocator.python_names) return;
+  input.loading = loading_events(of.model, of.binding, loading_of(of), input);
+}
+
 // What a step's replay is of, with one or another plan of scratch memory.
 struct Replaying {
   const MemoryQuestion& of;
@@ -131,14 +142,22 @@ struct Replaying {
     ReplayInput input = replay_input(of.model, of.bound, scratch, allocator, modules, storages);
     if (modules)
       add_unnamed(input, walk(of.model.step, of.bound, allocator.rounding, storages).peak_bytes);
+    set_loading(of, input);
     if (of.evaluation) input.between = passes_between(*of.evaluation, allocator);
     set_loader(input, of.program.prefetch, allocator.prefetched_batches);
     if (std::holds_alternative<StaticRules>(of.platform.allocator)) set_static(input);
     input.timing_empties_cache = allocator.timing_empties_cache;
     input.capacity = capacity;
-    auto memory =
-        TRY(device_memory(input, of.platform.allocator, context,
-                          {.spread = allocator.memory_spread}, with_minimum || by_demand, last));
+    const auto replayed = [&] {
+      return device_memory(input, of.platform.allocator, context,
+                           {.spread = allocator.memory_spread}, with_minimum || by_demand, last);
+    };
+    auto memory = TRY(replayed());
+    if (memory.loading && memory.device_bytes > of.platform.usable_bytes) {
+      input.loading_empties_cache = true;
+      memory = TRY(replayed());
+    }
+    if (memory.loading) memory.loading->live_peak_bytes = loading_peak(input, allocator.rounding);
     if (by_demand) take_demand(memory, context, allocator.demand_spread);
     return memory;
   }
@@ -284,6 +303,7 @@ void plan_memory(const MemoryQuestion& of, MemoryEstimate& m) {
     set_evaluation(pass, timeline_of(pass.model->step, pass.bound, shared), timeline,
                    allocator.rounding, m);
   }
+  if (m.loading) set_loading(loading_of(of), m);
   set_host(of, m);
 }
 

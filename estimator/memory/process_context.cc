@@ -115,7 +115,7 @@ Context context_on_card(const CompiledModel& model, const BoundStep& bound,
 std::string context_basis(const Platform& platform, const ProcessBehaviour& process) {
   const int64_t bytes = measured_context(process.context, platform);
   if (bytes == 0) return process.context_basis;
-  return fmt::format("{}, the driver's {} MiB of it as measured on this card",
+  return fmt::format("{}; of it, {} MiB of the driver were measured on this GPU",
                      process.context_basis, bytes >> 20);
 }
 

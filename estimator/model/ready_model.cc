@@ -101,16 +101,17 @@ void put_dropout_back(Graph& graph, const Recipe& recipe, std::vector<std::strin
   }
 }
 
-// Stochastic depth of a training file, in a pass that has no dropout.
-void drop_stochastic_depth(ReadyModel& model, RecoverReport& recovered) {
-  if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return;
+// Stochastic depth of a training file or of a config, in a pass that has no dropout: was there any?
+bool drop_stochastic_depth(ReadyModel& model, RecoverReport& recovered) {
+  if (model.recipe.mode != Mode::kInference && !model.recipe.ignore_dropout) return false;
   const DroppedMasks dropped = drop_masks(model.graph);
   for (Recovered& one : recovered.found) {
     if (one.node != kNoNode) one.node = dropped.new_ids[one.node];
   }
   if (dropped.masks > 0)
-    model.basis.push_back(fmt::format(
-        "{} random masks in the file belong to dropout and are not applied", dropped.masks));
+    model.basis.push_back(
+        fmt::format("{} random masks belong to dropout and are not applied", dropped.masks));
+  return dropped.masks > 0;
 }
 
 // Casts that a file in single precision need not write, and 16 bits need.
@@ -302,6 +303,8 @@ Result<ReadyModel> make_ready(LoadedModel model, const ModelRequest& request, co
     append(ready.warnings, noted);
     ready.recovered = recover_from_onnx(ready, request.recover, decider);
     plan = plan_for(graph);  // passes renumber nodes
+  } else if (drop_stochastic_depth(ready, ready.recovered)) {
+    plan = plan_for(graph, std::move(plan.networks.front().losses));
   }
   const auto adapted = TRY(adapt(graph, ready.recipe, model.lora, plan.networks.front().losses));
   append(ready.basis, adapted);

@@ -102,6 +102,10 @@ Result<void> check_offload(const ParallelRequest& request, const ParallelPlan& p
   if (request.fsdp && !request.offload.parameters)
     return not_offloaded("FSDP offloads weights, gradients and states together",
                          setting("offload", "parameters"));
+  if (plan.master_copies)
+    return not_offloaded(fmt::format("copies that {} keeps on the GPU do not go to the host",
+                                     setting("master-copies")),
+                         fmt::format("{} without it", setting("offload", "parameters")));
   const bool whole = plan.sharded < Sharded::kWeights;
   if (offload.parameters && whole && request.zero)
     return not_offloaded("DeepSpeed offloads weights only with stage 3", setting("zero", "3"));
@@ -140,6 +144,7 @@ Result<ParallelPlan> plan_on(const ParallelRequest& request, int64_t gpus) {
   ParallelPlan plan;
   plan.mesh.rank = request.rank;
   plan.exchanges_last = request.no_sync;
+  plan.master_copies = request.fsdp && request.master_copies;
   plan.adapters_apart = request.fsdp && !request.adapters_in_blocks;
   plan.schedule = request.schedule.value_or(plan.schedule);
   plan.balance = request.balance.value_or(plan.balance);

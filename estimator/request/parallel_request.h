@@ -30,6 +30,7 @@ struct ParallelRequest {
   // Of stage 3 of ZeRO, in elements: ZeroFetch.
   std::optional<int64_t> zero_prefetch, zero_live, zero_persistent;
   Offload offload;                  // what the host's memory has
+  bool master_copies = false;       // FSDP: of 32 bits, beside parts of 16
   bool no_sync = false;             // gradients are exchanged in a step's last pass alone
   bool adapters_in_blocks = false;  // FSDP1: no policy wraps them for themselves
   int64_t rank = 0;

@@ -16,6 +16,7 @@
 #include "estimator/request/layout.h"
 #include "estimator/request/parallel_request.h"
 #include "estimator/request/serving_request.h"
+#include "estimator/request/weight_loading.h"
 #include "graph/base/limits.h"
 #include "graph/ir/recipe.h"
 #include "graph/symbol/dim.h"
@@ -121,6 +122,7 @@ struct TrainerRow;  // estimator/request/trainer.h
 struct ProgramRequest {
   const TrainerRow* trainer = nullptr;          // whose defaults hold where no setting is given
   std::optional<ModuleLoading> module_loading;  // nothing: the framework's and CUDA's default
+  std::optional<WeightLoading> weight_loading;  // nothing: as the library that shards does
   std::optional<int64_t> context_bytes;
   bool cuda_graphs = false;        // forward and backward passes are captured once and replayed
   bool share_storages = false;     // of modules, by a program such as optnet (module_storages.h)

@@ -29,15 +29,15 @@ constexpr MemorySpread kMoreThanSteps{
 constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
                                            {"optimizer", "adamw-fused"},
                                            {"keep-outputs", "off"},
-                                           {"widen-outputs", "accelerate"}};
-constexpr TrainerDefault kHuggingFace4[] = {{"clip-grad-norm", "1"},
-                                            {"optimizer", "adamw"},
-                                            {"keep-outputs", "off"},
-                                            {"widen-outputs", "accelerate"},
-                                            {"use-reentrant", "on"}};
-constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
-                                   {"checkpoint", "blocks"},        {"keep-outputs", "off"},
-                                   {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"}};
+                                           {"widen-outputs", "accelerate"},
+                                           {"load", "broadcast"}};
+constexpr TrainerDefault kHuggingFace4[] = {
+    {"clip-grad-norm", "1"},         {"optimizer", "adamw"},  {"keep-outputs", "off"},
+    {"widen-outputs", "accelerate"}, {"use-reentrant", "on"}, {"load", "broadcast"}};
+constexpr TrainerDefault kTrl[] = {
+    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"},    {"checkpoint", "blocks"},
+    {"keep-outputs", "off"}, {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"},
+    {"load", "broadcast"}};
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
                                           {"checkpoint", "operators"},
@@ -86,11 +86,11 @@ constexpr TrainerDefault kComposer[] = {{"clip-grad-norm", "1"},
 
 // Of March 2024, with transformers 4.38, peft 0.9 and bitsandbytes 0.43: it adds adapters, in the
 // type of their layers, and prepares nothing.
-constexpr TrainerDefault kFsdpQlora[] = {{"clip-grad-norm", "0.3"}, {"optimizer", "adamw"},
-                                         {"checkpoint", "blocks"},  {"lora-rank", "64"},
-                                         {"lora-alpha", "16"},      {"lora-dropout", "0.1"},
-                                         {"lora-upcast", "off"},    {"kbit-prepare", "off"},
-                                         {"bitsandbytes", "0.43"},  {"loss-shift", "logits"}};
+constexpr TrainerDefault kFsdpQlora[] = {
+    {"clip-grad-norm", "0.3"}, {"optimizer", "adamw"},  {"checkpoint", "blocks"},
+    {"lora-rank", "64"},       {"lora-alpha", "16"},    {"lora-dropout", "0.1"},
+    {"lora-upcast", "off"},    {"kbit-prepare", "off"}, {"bitsandbytes", "0.43"},
+    {"loss-shift", "logits"},  {"load", "broadcast"}};
 
 // Weights of 16 bits with copies in 32 bits. Transformer Engine's kernels for norms, casts, rotary
 // positions and SwiGLU are fused, as those of a compiler are, and cuDNN's attention is called.
@@ -116,6 +116,11 @@ constexpr TrainerDefault kMegatronDeepSpeedBf16[] = {
     {"precision", "mixed-bf16"}, {"gradient-buffer", "until-next"},
     {"split-loss", "megatron"},  {"attention", "masked-softmax"},
     {"keep-outputs", "off"},     {"zero-grad", "none"}};
+// Its HybridZeroOptimizer is stage 1 of ZeRO, its FSDPadaptOptimizer takes FSDP1's parts.
+constexpr TrainerDefault kInternEvo[] = {{"clip-grad-norm", "1"}, {"norm-copies", "on"},
+                                         {"optimizer", "adamw"},  {"precision", "mixed-bf16"},
+                                         {"master-copies", "on"}, {"loss-form", "fused"},
+                                         {"use-reentrant", "on"}, {"last-outputs", "on"}};
 // With Megatron-Core's layers.
 constexpr TrainerDefault kMegatronBridge[] = {
     {"clip-grad-norm", "1"},     {"optimizer", "adamw-fused"},
@@ -130,7 +135,8 @@ constexpr TrainerRow kTrainers[] = {
      "modeling_utils.py, gradient_checkpointing_enable(): use_reentrant=True; else as hf",
      kMoreThanSteps, "2.8"},
     {"hf", "Hugging Face's Trainer", kHuggingFace,
-     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss()",
+     "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss(); "
+     "accelerate, utils/dataclasses.py: sync_module_states",
      kMoreThanSteps},
     {"trl", "TRL's SFTTrainer", kTrl,
      "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
@@ -150,7 +156,7 @@ constexpr TrainerRow kTrainers[] = {
      kSteps},
     {"unsloth", "unsloth", kUnsloth,
      "unsloth, models/rl.py (optim), models/llama.py: get_peft_model(), fast_cross_entropy_loss() "
-     "of 2025.8 and before; its checkpoints are counted on the card",
+     "of 2025.8 and before; its checkpoints are counted as GPU memory",
      kMoreThanSteps},
     {"litgpt-2023", "litgpt", kLitgpt2023,
      "litgpt until February 2024, finetune/lora.py: get_batch() begins with the longest sample, "
@@ -171,7 +177,8 @@ constexpr TrainerRow kTrainers[] = {
     {"fsdp-qlora", "FSDP1 + bitsandbytes (or HQQ)", kFsdpQlora,
      "AnswerDotAI/fsdp_qlora, train.py: grad_norm, optimizer, use_gradient_checkpointing, "
      "lora_rank, "
-     "lora_alpha, lora_dropout; get_peft_model() without prepare_model_for_kbit_training()",
+     "lora_alpha, lora_dropout, low_memory; get_peft_model() without "
+     "prepare_model_for_kbit_training()",
      kMoreThanSteps},
     {"megatron", "Megatron-LM", kMegatron,
      "Megatron-LM, megatron/core: optimizer/optimizer_config.py (clip_grad), "
@@ -192,6 +199,12 @@ constexpr TrainerRow kTrainers[] = {
     {"megatron-bridge", "Megatron-Bridge", kMegatronBridge,
      "NVIDIA-NeMo/Megatron-Bridge, perf_recipes/_common.py (apply_rope_fusion, "
      "cross_entropy_fusion_impl), training/comm_overlap.py (tp_comm_overlap); else as megatron",
+     kMoreThanSteps},
+    {"internevo", "InternEvo", kInternEvo,
+     "InternLM/InternEvo v0.2.1dev20231121, internlm: solver/optimizer/hybrid_zero_optim.py and "
+     "fsdp_optimizer.py, solver/optimizer/utils.py (reduce_grads()), train/training_internlm.py "
+     "(torch.optim.AdamW by its default form), model/loss.py (flash_attn's cross entropy, in "
+     "place), utils/checkpoint.py, core/scheduler/no_pipeline_scheduler.py (_output)",
      kMoreThanSteps},
     {"nanotron", "nanotron", kNanotron,
      "nanotron: config/config.py (clip_grad, torch_adam_is_fused, accumulate_grad_in_fp32), "

@@ -23,7 +23,7 @@ std::span<const SettingRow> evaluation_settings() {
        .group = kTrainingGroup,
        .help = "the model is evaluated between steps, in batches of N on each GPU "
                "(per_device_eval_batch_size)",
-       .default_text = "0: it is not",
+       .default_text = "0: no evaluation",
        .value =
            count_value<&Request::recipe, &Recipe::evaluation, &Evaluation::batch>(0, kLargestCount),
        .axis = SweepAxis::kKernels,

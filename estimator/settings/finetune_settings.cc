@@ -219,7 +219,8 @@ std::span<const SettingRow> finetune_settings() {
       {.name = "bitsandbytes",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "its version: before 0.43.2 products of quantized weights keep their input",
+       .help = "version of bitsandbytes; before 0.43.2, products with quantized weights keep their "
+               "input",
        .default_text = "the newest",
        .value = bitsandbytes(),
        .record = {.name = "bitsandbytes"},

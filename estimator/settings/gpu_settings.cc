@@ -73,7 +73,8 @@ constexpr SettingRow kGpuRows[] = {
      .acts = {of_this_card, "the file is of another GPU"}},
     {.name = "hwdb",
      .group = kGpuGroup,
-     .help = "folder of GPUs, links and hosts; a file replaces the built-in one of its name",
+     .help = "folder with files of GPUs, links and hosts; a file replaces the built-in file with "
+             "the same name",
      .value = text_value<&Request::hwdb_directory>("FOLDER", Type::kPath),
      .record = {.of_run = false},
      .axis = SweepAxis::kNone},

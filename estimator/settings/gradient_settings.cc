@@ -10,6 +10,7 @@
 #include "estimator/settings/values.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
+#include "graph/eager/masters.h"
 
 namespace plimsoll {
 namespace {
@@ -21,6 +22,16 @@ constexpr std::array<std::string_view, 4> kBuffers = {"none", "as-ready", "after
 
 bool keeps_whole_gradients(const SettingScope& s) {
   return s.model.recipe.parallel.sharded < Sharded::kGradients;
+}
+
+bool clips_half_gradients(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  return updates(s) && recipe.clip_grad_norm && eager::casts_gradients(recipe) &&
+         !recipe.parallel.offload.keeps();
+}
+
+bool has_fp32_shards(const SettingScope& s) {
+  return s.request.parallel.fsdp && shards(s) && s.model.recipe.precision->master;
 }
 
 // A norm, or none.
@@ -79,6 +90,24 @@ std::span<const SettingRow> gradient_settings() {
        .value = clip_norm(),
        .axis = SweepAxis::kKernels,
        .acts = {updates, "this mode updates no weights"}},
+      {.name = "norm-copies",
+       .group = kTrainingGroup,
+       .shown = kDetail,
+       .help = "with --clip-grad-norm and fp32 copies of weights: compute the norm from fp32 "
+               "copies of all gradients (InternEvo)",
+       .value = on_off_switch<&Request::recipe, &Recipe::norm_of_copies>(),
+       .acts = {clips_half_gradients,
+                "no 16-bit gradients of weights with fp32 copies are clipped; {} clips gradients",
+                "clip-grad-norm=1"}},
+      {.name = "master-copies",
+       .group = kRunGroup,
+       .shown = kDetail,
+       .help =
+           "with --fsdp and --precision mixed-bf16: shards are bf16, and the optimizer keeps fp32 "
+           "copies of them (InternEvo)",
+       .value = on_off_switch<&Request::parallel, &ParallelRequest::master_copies>(),
+       .acts = {has_fp32_shards,
+                "only FSDP in a mixed precision has fp32 shards; {} shards weights", "fsdp"}},
       {.name = "gradient-buffer",
        .group = kTrainingGroup,
        .shown = kDetail,

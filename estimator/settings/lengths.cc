@@ -51,7 +51,7 @@ Result<void> add_lengths(const std::string& name, std::string_view text,
         "E115",
         fmt::format("{} does not pair with {}", shown,
                     setting_entry("lengths", shortened(buckets.front().sizes.begin()->first, 60))),
-        {}, "give both as many lengths, with the same shares in the same order");
+        {}, "give both the same number of lengths, with the same shares in the same order");
   }
   for (size_t i = 0; i < own.size(); ++i) buckets[i].sizes.merge(own[i].sizes);
   return {};

@@ -34,7 +34,7 @@ bool has_forms(const SettingScope& s) {
   if (!trains(s) || recipe.loss != Loss::kCausalLm) return false;
   if (!has_all_scores(recipe.parallel)) return false;
   if (recipe.loss_form <= LossForm::kFused) return true;
-  return loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+  return head_of_loss(recipe, s.model.graph, s.model.graph.outputs).has_value();
 }
 
 bool shifts(const SettingScope& s) {
@@ -50,8 +50,7 @@ bool has_scores(const SettingScope& s) {
 // The loss makes scores of all positions, which the model would return.
 bool returns_outputs(const SettingScope& s) {
   const Recipe& recipe = s.model.recipe;
-  const bool runs_head =
-      loss_runs_head(recipe) && find_language_head(s.model.graph, s.model.graph.outputs);
+  const bool runs_head = head_of_loss(recipe, s.model.graph, s.model.graph.outputs).has_value();
   return !runs_head || recipe.loss_form == LossForm::kChunked;
 }
 
@@ -119,14 +118,14 @@ std::span<const SettingRow> loss_settings() {
       {.name = "last-outputs",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "the loop keeps the last batch's outputs, and so their graph, until the model has "
-               "computed the next batch's",
+       .help = "the loop keeps the last batch's outputs, with their autograd graph, until the next "
+               "batch's outputs exist",
        .default_text = "off",
        .value = on_off_value<&Request::recipe, &Recipe::keeps_last_outputs>(),
        .record = {.name = "last_outputs"},
        .axis = SweepAxis::kKernels,
        .acts = {names_outputs,
-                "outputs are let go of before the backward pass, or the loss computes and drops "
+                "outputs are freed before the backward pass, or the loss computes and frees "
                 "them, or nothing is trained, or a pipeline trains"}},
       {.name = "widen-outputs",
        .group = kTrainingGroup,

@@ -15,6 +15,7 @@
 #include "graph/base/setting.h"
 #include "graph/base/text.h"
 #include "graph/base/try.h"
+#include "graph/eager/masters.h"
 #include "graph/ops/op_row.h"
 
 namespace plimsoll {
@@ -215,6 +216,12 @@ constexpr std::string_view kOneGpu = "there is one GPU; {} sets how many";
 
 bool has_passes(const SettingScope& s) { return trains(s) || has_stages(s); }
 bool is_fsdp(const SettingScope& s) { return s.request.parallel.fsdp && plimsoll::shards(s); }
+// Also of one rank, whose gradients are joined for copies of weights.
+bool shards_or_joins(const SettingScope& s) {
+  const Recipe& recipe = s.model.recipe;
+  return plimsoll::shards(s) ||
+         (trains(s) && eager::casts_gradients(recipe) && eager::updates_flat_arrays(recipe));
+}
 // Of FSDP's types and DeepSpeed's buckets.
 bool sends_gradients(const SettingScope& s) { return plimsoll::shards(s) && trains(s); }
 constexpr std::string_view kNoStage3 = "ZeRO gathers no weights; {} shards them";
@@ -243,7 +250,7 @@ constexpr SettingRow kParallelRows[] = {
              "2 is SHARD_GRAD_OP",
      .value = count_value<&Request::parallel, &ParallelRequest::zero>(1, 3),
      .record = {.name = "zero_stage", .word = written_stage},
-     .acts = {plimsoll::shards, kOneGpu, "gpus"}},
+     .acts = {shards_or_joins, kOneGpu, "gpus"}},
     {.name = "zero-group",
      .group = kRunGroup,
      .shown = kDetail,
@@ -365,7 +372,7 @@ constexpr SettingRow kParallelRows[] = {
     {.name = "stage-balance",
      .group = kRunGroup,
      .shown = kDetail,
-     .help = "pipeline stages have equal numbers of blocks, or equal cost (as in nanotron)",
+     .help = "what is equal in all pipeline stages: blocks (their number) or cost (as in nanotron)",
      .default_text = "blocks",
      .value = word_value<kBalances, 0, &Request::parallel, &ParallelRequest::balance>("BY"),
      .acts = {has_stages, kOneStage, "pp"}},

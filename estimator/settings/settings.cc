@@ -10,7 +10,7 @@ std::span<const SettingRow> settings() {
     for (const auto table :
          {model_settings(), training_settings(), loss_settings(), gradient_settings(),
           evaluation_settings(), finetune_settings(), gpu_settings(), framework_settings(),
-          run_settings(), parallel_settings(), serving_settings()})
+          run_settings(), loading_settings(), parallel_settings(), serving_settings()})
       rows.insert(rows.end(), table.begin(), table.end());
     return rows;
   }();

@@ -23,6 +23,7 @@ std::span<const SettingRow> training_settings();
 std::span<const SettingRow> loss_settings();
 std::span<const SettingRow> gradient_settings();
 std::span<const SettingRow> evaluation_settings();
+std::span<const SettingRow> loading_settings();
 std::span<const SettingRow> finetune_settings();
 std::span<const SettingRow> gpu_settings();
 std::span<const SettingRow> framework_settings();

@@ -204,6 +204,12 @@ TensorId Layer::buffer(std::string_view name, Shape shape, DType dtype) {
   return made;
 }
 
+TensorId Layer::frozen_parameter(std::string_view name, Shape shape) {
+  const TensorId made = parameter(name, std::move(shape));
+  builder_.graph().tensors[made].frozen = true;
+  return made;
+}
+
 TensorId Layer::shared_weight(const std::string& layer) {
   const TensorId found = builder_.find_parameter(layer + ".weight");
   if (found == kNoTensor) {

@@ -49,6 +49,7 @@ class Layer {
   TensorId parameter(std::string_view name, Shape shape, DType dtype = DType::kFloat32);
   // What a module keeps and nobody trains, named as a parameter is.
   TensorId buffer(std::string_view name, Shape shape, DType dtype = DType::kFloat32);
+  TensorId frozen_parameter(std::string_view name, Shape shape);  // a weight that nobody trains
   // The weight of another layer, by that layer's path; E341 where there is none.
   TensorId shared_weight(const std::string& layer);
   TensorId constant(std::vector<Dim> values);

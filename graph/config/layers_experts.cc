@@ -17,6 +17,17 @@ constexpr Key kRouterKeys[] = {
     {"stored", KeyKind::kFlag, "true", "scores go back to the model's type"},
     {"bias", KeyKind::kFlag, "false", "the product has an offset"},
     {"of_chosen", KeyKind::kFlag, "false", "the softmax is only over the chosen scores"},
+    {"wide", KeyKind::kChoice, "scores",
+     "what of a model in 16 bits is in 32: the scores, or what is multiplied too, or nothing", 1,
+     "scores|product|none"},
+    {"balanced", KeyKind::kChoice, "none",
+     "an offset that no gradient reaches is added to the scores: none, a buffer, or a weight", 1,
+     "none|buffer|weight"},
+    {"grouped", KeyKind::kFlag, "false",
+     "scores of experts that are not in the best groups are masked, as DeepSeek V2's code does"},
+    {"clamped", KeyKind::kFlag, "false",
+     "what the chosen ones' scores are divided by is kept from 0"},
+    {"factor", KeyKind::kFlag, "false", "the chosen ones' scores go through a constant factor"},
 };
 constexpr Key kChooseKeys[] = {
     {"chosen", KeyKind::kInteger, kRequired, "experts of a token"},
@@ -48,8 +59,17 @@ std::vector<TensorId> best_of(Layer& layer, TensorId scores) {
   return layer.nodes(std::move(choice), 2);
 }
 
-TensorId summed_to_one(Layer& layer, TensorId scores) {
-  return layer.node("Div", {scores, sum_of(layer, scores, -1, true)});
+TensorId summed_to_one(Layer& layer, TensorId scores, bool clamped = false) {
+  TensorId sum = sum_of(layer, scores, -1, true);
+  if (clamped) sum = layer.node("Clip", {sum, layer.scalar(1e-12)});
+  return layer.node("Div", {scores, sum});
+}
+
+// What balances the experts: DeepSeek's code has a buffer, ERNIE's a weight that nobody trains
+// (modeling_ernie4_5_moe.py, Ernie4_5_MoeStatics).
+TensorId offset_of(Layer& layer, const Dim& experts) {
+  if (layer.text("balanced") == "buffer") return layer.buffer("e_score_correction_bias", {experts});
+  return layer.frozen_parameter("moe_statics.e_score_correction_bias", {Dim(1), experts});
 }
 
 // Products [T, experts] -> scores [T, chosen] and their experts (:1).
@@ -65,11 +85,11 @@ std::vector<TensorId> choose(Layer& layer) {
 std::vector<TensorId> router(Layer& layer) {
   const TensorId x = layer.input();
   const Dim experts = layer.integer("experts");
-  const bool sigmoid = layer.text("scores") == "sigmoid";
   const bool late = layer.flag("of_chosen");
+  const std::string wide = layer.text("wide");
   TensorId read = x;
   TensorId weight = layer.parameter("weight", {experts, layer.extent_of(x, -1)});
-  if (sigmoid) {  // DeepSeek's, in 32 bits from the product on
+  if (wide == "product") {
     read = layer.cast(x, Layer::Cast::kWidens);
     weight = layer.cast(weight, Layer::Cast::kWidens);
   }
@@ -77,18 +97,24 @@ std::vector<TensorId> router(Layer& layer) {
   if (layer.flag("bias")) operands.push_back(layer.parameter("bias", {experts}));
   // No module of torch.nn: no adapters stand beside it.
   TensorId scores = layer.node("Gemm", std::move(operands), {{"transB", int64_t{1}}});
-  if (sigmoid) scores = layer.node("Sigmoid", {scores});
-  if (!sigmoid && !late) scores = softmax_of(layer, layer.cast(scores, Layer::Cast::kWidens));
-  if (sigmoid) {  // an offset that balances the experts, which no gradient reaches
-    const TensorId offset = layer.buffer("e_score_correction_bias", {experts});
-    scores = layer.node("Add", {scores, offset});
+  if (wide == "scores") scores = layer.cast(scores, Layer::Cast::kWidens);
+  const auto through = [&](TensorId products) {
+    return layer.text("scores") == "sigmoid" ? layer.node("Sigmoid", {products})
+                                             : softmax_of(layer, products);
+  };
+  if (!late) scores = through(scores);
+  if (layer.text("balanced") != "none")
+    scores = layer.node("Add", {scores, offset_of(layer, experts)});
+  if (layer.flag("grouped")) {
+    const TensorId mask = layer.node("Greater", {scores, layer.scalar(0)});
+    scores = layer.node("Where", {mask, scores, layer.scalar(0)});
   }
   const std::vector<TensorId> chosen = best_of(layer, scores);
   TensorId best = chosen[0];
-  if (late) best = softmax_of(layer, best);
-  if (layer.flag("normalised")) best = summed_to_one(layer, best);
-  if (sigmoid) best = layer.node("Mul", {best, layer.scalar(1)});
-  if (layer.flag("stored") && !late) best = layer.cast(best, Layer::Cast::kNarrows);
+  if (late) best = through(best);
+  if (layer.flag("normalised")) best = summed_to_one(layer, best, layer.flag("clamped"));
+  if (layer.flag("factor")) best = layer.node("Mul", {best, layer.scalar(1)});
+  if (layer.flag("stored") && wide != "none") best = layer.cast(best, Layer::Cast::kNarrows);
   return {best, chosen[1]};
 }
 

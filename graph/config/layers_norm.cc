@@ -15,6 +15,7 @@ constexpr Key kLayerKeys[] = {
     {"epsilon", KeyKind::kReal, "1e-5", "added to the variance"},
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"bias", KeyKind::kFlag, "true", "learns an offset too"},
+    {"one_added", KeyKind::kFlag, "false", "one is added to the scale, as Nemotron's code has it"},
 };
 constexpr Key kGroupKeys[] = {
     {"groups", KeyKind::kInteger, kRequired, "groups of channels"},
@@ -32,9 +33,10 @@ constexpr Key kRmsKeys[] = {
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"style", KeyKind::kChoice, "plain",
      "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
-     "it; all, before the cast (OLMo 2); all, and one is added to the scale (Gemma); all, with a "
+     "it; all, before the cast (OLMo 2); that, and the scale before it (Helium); all, and one is "
+     "added to the scale (Gemma); all, with a "
      "power for the root (Gemma 4); the root and what it divides (T5)",
-     1, "plain|llama|wide|gemma|power|t5"},
+     1, "plain|llama|wide|widest|gemma|power|t5"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -67,7 +69,9 @@ std::vector<TensorId> layer_norm(Layer& layer) {
   for (int64_t axis = -axes; axis < 0 && !layer.failed(); ++axis) {
     shape.push_back(layer.extent_of(layer.input(), axis));
   }
-  std::vector<TensorId> inputs{layer.input(), learned(layer, "weight", shape)};
+  TensorId weight = learned(layer, "weight", shape);
+  if (layer.flag("one_added")) weight = layer.node("Add", {weight, layer.scalar(1)});
+  std::vector<TensorId> inputs{layer.input(), weight};
   if (layer.flag("bias") && layer.flag("affine")) inputs.push_back(layer.parameter("bias", shape));
   return {layer.node("LayerNormalization", std::move(inputs),
                      {{"axis", -axes}, {"epsilon", layer.real("epsilon")}})};
@@ -125,11 +129,10 @@ std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
   if (!layer.flag("affine")) return {layer.cast(y, Layer::Cast::kNarrows)};
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
   if (style == "llama") return {layer.node("Mul", {weight, layer.cast(y, Layer::Cast::kNarrows)})};
-  TensorId scale = weight;
-  if (style == "gemma")
-    scale = layer.node("Add", {layer.cast(weight, Layer::Cast::kWidens), layer.scalar(1)});
-  const TensorId scaled =
-      style == "gemma" ? layer.node("Mul", {y, scale}) : layer.node("Mul", {scale, y});
+  const bool gemma = style == "gemma";
+  TensorId scale = gemma || style == "widest" ? layer.cast(weight, Layer::Cast::kWidens) : weight;
+  if (gemma) scale = layer.node("Add", {scale, layer.scalar(1)});
+  const TensorId scaled = gemma ? layer.node("Mul", {y, scale}) : layer.node("Mul", {scale, y});
   return {layer.cast(scaled, Layer::Cast::kNarrows)};
 }
 

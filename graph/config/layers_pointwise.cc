@@ -127,6 +127,29 @@ std::vector<TensorId> quick_gelu(Layer& layer) {
   return {layer.node("Mul", {layer.input(), layer.node("Sigmoid", {scaled})})};
 }
 
+// transformers/activations.py, ReLUSquaredActivation
+std::vector<TensorId> relu_squared(Layer& layer) {
+  return {layer.node("Pow", {layer.node("Relu", {layer.input()}), layer.scalar(2)})};
+}
+
+// transformers/activations.py, XIELUActivation without its CUDA extension. What expm1 keeps and
+// takes is what exp does.
+std::vector<TensorId> xielu(Layer& layer) {
+  const TensorId x = layer.input();
+  const TensorId alpha_p = layer.parameter("alpha_p", {1}),
+                 alpha_n = layer.parameter("alpha_n", {1});
+  const TensorId beta = layer.buffer("beta", {}), eps = layer.buffer("eps", {});
+  const auto times = [&](TensorId a, TensorId b) { return layer.node("Mul", {a, b}); };
+  const auto sum = [&](TensorId a, TensorId b) { return layer.node("Add", {a, b}); };
+  const TensorId of_positive = layer.node("Softplus", {alpha_p});
+  const TensorId of_negative = sum(beta, layer.node("Softplus", {alpha_n}));
+  const TensorId positive = sum(times(times(of_positive, x), x), times(beta, x));
+  const TensorId less = layer.node("Sub", {layer.node("Exp", {layer.node("Min", {x, eps})}), x});
+  const TensorId negative = sum(times(less, of_negative), times(beta, x));
+  const TensorId above = layer.node("Greater", {x, layer.scalar(0)});
+  return {layer.node("Where", {above, positive, negative})};
+}
+
 std::vector<TensorId> silu(Layer& layer) { return {layer.composite("Silu", {layer.input()})}; }
 
 std::vector<TensorId> glu(Layer& layer) {
@@ -190,6 +213,7 @@ constexpr LayerType kPointwiseLayers[] = {
     {"hard_swish", 1, 1, {}, unary, "x * hard_sigmoid(x)"},
     {"mish", 1, 1, {}, unary, "x * tanh(softplus(x))"},
     {"relu", 1, 1, kInPlaceKeys, relu, "max(0, x)"},
+    {"relu_squared", 1, 1, {}, relu_squared, "max(0, x) squared"},
     {"selu", 1, 1, {}, unary, "scaled ELU"},
     {"sigmoid", 1, 1, {}, unary, "1/(1 + e^-x)"},
     {"softplus", 1, 1, {}, unary, "log(1 + e^x)"},
@@ -203,6 +227,7 @@ constexpr LayerType kPointwiseLayers[] = {
     {"gelu_new", 1, 1, {}, gelu_in_pieces, "gelu by a tanh, an operator each"},
     {"quick_gelu", 1, 1, {}, quick_gelu, "gelu by a sigmoid, an operator each"},
     {"glu", 1, 1, kGluKeys, glu, "one half of its input gates the other"},
+    {"xielu", 1, 1, {}, xielu, "x squared above 0, e^x below, each with a learned factor"},
     {"hard_tanh", 1, 1, {}, hard_tanh, "min(1, max(-1, x))"},
     {"silu", 1, 1, {}, silu, "x * sigmoid(x), also called swish"},
     {"relu6", 1, 1, {}, relu6, "min(6, max(0, x))"},

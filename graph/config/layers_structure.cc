@@ -31,7 +31,8 @@ constexpr Key kBlockKeys[] = {
     {"block", KeyKind::kName, kRequired, "which of the config's blocks"},
     {"with", KeyKind::kObject, kOptional, "values of the block's parameters"},
     {"frozen", KeyKind::kFlag, "false", "its weights are not trained"},
-    {"same_as", KeyKind::kName, kOptional, "path of an earlier use of it whose weights are used"},
+    {"same_as", KeyKind::kName, kOptional,
+     "an earlier use of it in this list, or the path of one, whose weights are used"},
 };
 constexpr Key kResidualKeys[] = {
     {"layers", KeyKind::kLayers, kRequired, "what is added to the input"},
@@ -193,6 +194,13 @@ Environment bind_arguments(Layer& layer, const BlockKeys& block) {
   return arguments;
 }
 
+// The path that "same_as" names.
+std::string earlier_use(Layer& layer) {
+  const std::string use = layer.text("same_as");
+  const bool is_near = layer.scope && layer.scope->named.contains(use);
+  return is_near && !layer.scope->path.empty() ? layer.scope->path + "." + use : use;
+}
+
 // A block sees its own inputs and parameters and the config's parameters, nothing of its caller.
 std::vector<TensorId> block(Layer& layer) {
   NetworkBuilder& builder = layer.builder();
@@ -223,7 +231,7 @@ std::vector<TensorId> block(Layer& layer) {
   }
   scope.previous = {layer.input()};
   NetworkBuilder::Sharing sharing = builder.sharing();
-  if (layer.has("same_as")) sharing = {.layer = layer.path, .with = layer.text("same_as")};
+  if (layer.has("same_as")) sharing = {.layer = layer.path, .with = earlier_use(layer)};
   const auto around = builder.share(std::move(sharing));
   const bool frozen = builder.freeze(builder.frozen() || layer.flag("frozen"));
   add_layers(builder, *keys.layers->list(), scope, arguments);

@@ -115,8 +115,10 @@ Value nll(Machine& m, const Value& given, const Value& targets, bool reduced) {
   return loss;
 }
 
-// The library computes the gradient beside the loss and keeps it (ATen/native/cudnn/LossCTC.cpp).
-Value ctc(Machine& m, const Value& scores) {
+// The library computes the gradient beside the loss and keeps it (ATen/native/cudnn/LossCTC.cpp),
+// in 32 bits alone; ATen's own kernels keep as much (ATen/native/cuda/LossCTC.cu, log_alpha).
+Value ctc(Machine& m, const Value& given) {
+  const Value scores = cast(m, given, DType::kFloat32);
   const Value log_probabilities = softmax(m, scores, scores.rank() - 1, true);
   Value loss = m.allocate(scores.dtype(), {});
   const Value gradient = m.allocate(scores.dtype(), scores.sizes());

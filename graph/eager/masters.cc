@@ -12,8 +12,20 @@ TensorType updated_part(const GradNode& leaf) {
 
 bool copies_masters(const Recipe& recipe) {
   const ParallelPlan& plan = recipe.parallel;
-  const bool is_master = plan.sharded == Sharded::kWeights && plan.sharded_by != ShardedBy::kZero;
-  return recipe.precision->master && !is_master;
+  const bool fsdp = plan.sharded == Sharded::kWeights && plan.sharded_by != ShardedBy::kZero;
+  return recipe.precision->master && (!fsdp || plan.master_copies);
+}
+
+bool casts_gradients(const Recipe& recipe) {
+  return copies_masters(recipe) && !recipe.precision->master_gradients &&
+         !buffers_gradients(recipe.parallel);
+}
+
+bool updates_flat_arrays(const Recipe& recipe) {
+  const ParallelPlan& plan = recipe.parallel;
+  const bool states = plan.sharded == Sharded::kStates || plan.sharded == Sharded::kGradients;
+  return plan.sharded_by == ShardedBy::kZero && states && !buffers_gradients(plan) &&
+         (plan.is_sharded() || copies_masters(recipe));
 }
 
 DType kept_type(const Recipe& recipe, DType dtype, bool trained) {
@@ -34,7 +46,7 @@ TensorType gradient_type(const Machine& m, const GradNode& leaf) {
   return updated_type(m.recipe(), updated_part(leaf));
 }
 
-void cast_gradients(Machine& m) {
+std::vector<Value> cast_gradients(Machine& m) {
   std::vector<Value> gradients;
   std::vector<std::pair<GradNode*, TensorType>> leaves;
   Dim count = 0;
@@ -45,6 +57,11 @@ void cast_gradients(Machine& m) {
     count += elements(leaves.back().second.shape);
   }
   const ParallelPlan& plan = m.recipe().parallel;
+  if (plan.master_copies) {
+    for (size_t i = 0; i < gradients.size(); ++i)
+      leaves[i].first->gradient = cast(m, gradients[i], leaves[i].second.dtype);
+    return gradients;
+  }
   if (plan.sharded_by == ShardedBy::kZero && plan.sharded != Sharded::kNothing) {
     const Value joined = m.allocate(m.recipe().precision->storage, {count});
     m.launch_over(KernelClass::kCopy, "cat", 0, gradients, joined);
@@ -54,6 +71,7 @@ void cast_gradients(Machine& m) {
   m.launch_over(KernelClass::kCopy, "cast", 0, gradients, cast);
   for (auto& [leaf, type] : leaves)
     leaf->gradient = m.view_of(cast, contiguous_layout(type.dtype, type.shape));
+  return gradients;
 }
 
 void copy_masters(Machine& m) {

@@ -1,7 +1,6 @@
 // The table of optimizers. To add one is to add its row here: its states, its passes in the order
 // of its code, what holds which temporaries, and a worked example of each rule.
 #include <algorithm>
-#include <string>
 
 #include "graph/eager/ops.h"
 #include "graph/ir/optimizer.h"
@@ -94,6 +93,16 @@ constexpr UpdatePass kAdamWPasses[] = {kScaled, kPlus,       kScaled, kPlusSquar
                                        kRoot,   kScaledEach, kScaled, kPlusQuotients};
 constexpr UpdatePass kAdamWLoopPasses[] = {kScaled, kPlus,       kScaled, kPlusSquare,
                                            kRoot,   kRootScaled, kScaled, kPlusQuotient};
+// By lists before 2.1 denominators are lists of their own (pytorch/pytorch#97712, #104898).
+constexpr UpdatePass kDenominator{.read = 1, .made = as_parameter, .into = 2};
+constexpr UpdatePass kLastQuotients{
+    .lists = 3, .scalars = true, .read = 3, .written = 1, .frees = 1};
+constexpr UpdatePass kAdam20Passes[] = {kDecayedGradient, kScaled,      kPlus,
+                                        kScaled,          kPlusSquare,  kRoot,
+                                        kScaledEach,      kDenominator, kLastQuotients};
+constexpr UpdatePass kAdamW20Passes[] = {kScaled,     kScaled,      kPlus,
+                                         kScaled,     kPlusSquare,  kRoot,
+                                         kScaledEach, kDenominator, kPlusQuotients};
 // aten/src/ATen/native/cuda/fused_adam_impl.cu: parameters, gradients and both moments.
 constexpr UpdatePass kFusedAdam[] = {
     kStepPlusOne, {.lists = 4, .read = 2, .written = 1, .states = true, .flop = 12}};
@@ -266,6 +275,12 @@ constexpr UpdateRule kAdamW[] = {
 constexpr UpdateRule kAdamWLoop[] = {
     rule(kLoop, kTwoStates, kAdamWLoopPasses,
          "f32[64,32] -> f32[64,32] f32[64,32] | 12 read 8 written 2 held")};
+constexpr UpdateRule kAdam20[] = {
+    rule(kForeach, kTwoStates, kAdam20Passes,
+         "f32[64,32] -> f32[64,32] f32[64,32] | 12 read 8 written 2 held")};
+constexpr UpdateRule kAdamW20[] = {
+    rule(kForeach, kTwoStates, kAdamW20Passes,
+         "f32[64,32] -> f32[64,32] f32[64,32] | 13 read 9 written 2 held")};
 constexpr UpdateRule kRmsProp[] = {rule(kForeach, kOneState, kRmsPropPasses,
                                         "f32[64,32] -> f32[64,32] | 8 read 5 written 1 held")};
 constexpr UpdateRule kRmsPropLoop[] = {
@@ -305,6 +320,7 @@ constexpr UpdateRule kMuon[] = {
          "f32[64] -> f32[64] f32[64] | 12 read 8 written 1 held")};
 
 constexpr std::string_view kTorch = "torch.optim of PyTorch 2.x";
+constexpr std::string_view kTorch20 = "torch.optim of PyTorch 2.0";
 
 // Name, rules, whether the first step makes the states of gradients, words, source, what is
 // smaller.
@@ -321,9 +337,11 @@ constexpr OptimizerRow kOptimizers[] = {
     {"adam", kAdam, false, "", kTorch, "adam8bit", true},
     {"adam-fused", kAdamFused, false, "", kTorch, "adam8bit"},
     {"adam-loop", kAdamLoop, false, "", kTorch, "adam8bit"},
+    {"adam-2.0", kAdam20, false, "", kTorch20, "adam8bit"},
     {"adamw", kAdamW, false, "", kTorch, "adam8bit"},
     {"adamw-fused", kAdamFused, false, "", kTorch, "adam8bit"},
     {"adamw-loop", kAdamWLoop, false, "", kTorch, "adam8bit"},
+    {"adamw-2.0", kAdamW20, false, "", kTorch20, "adam8bit"},
     {"rmsprop", kRmsProp, false, "", kTorch, "", true},
     {"rmsprop-loop", kRmsPropLoop, false, "", kTorch},
     {"adagrad", kAdagrad, false, "", kTorch, "", true},
@@ -335,28 +353,6 @@ constexpr OptimizerRow kOptimizers[] = {
     {"muon", kMuon, false, "", "torch.optim.Muon of PyTorch 2.9 and later"},
 };
 
-std::string letters_of(std::string_view text) {
-  std::string letters;
-  for (const char c : text) {
-    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c + 32);
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) letters += c;
-  }
-  return letters;
-}
-
-// Letters of the row's words, all of which are among these letters; else 0.
-size_t letters_said(const OptimizerRow& row, std::string_view letters) {
-  std::string_view rest = row.spoken.empty() ? row.name : row.spoken;
-  size_t count = 0;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find_first_of(" -"), rest.size());
-    if (letters.find(rest.substr(0, end)) == letters.npos) return 0;
-    count += end;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return count;
-}
-
 }  // namespace
 
 std::span<const OptimizerRow> optimizers() { return kOptimizers; }
@@ -364,19 +360,6 @@ std::span<const OptimizerRow> optimizers() { return kOptimizers; }
 const OptimizerRow* find_optimizer(std::string_view name) {
   const auto row = std::ranges::find(kOptimizers, name, &OptimizerRow::name);
   return row == std::end(kOptimizers) ? nullptr : row;
-}
-
-const OptimizerRow* spoken_optimizer(std::string_view text) {
-  const std::string letters = letters_of(text);
-  const OptimizerRow* found = nullptr;
-  size_t most = 0;
-  for (const OptimizerRow& row : kOptimizers) {
-    const size_t count = letters_said(row, letters);
-    if (count == 0 || count < most) continue;
-    most = count;  // of equals the later one: "nesterov momentum"
-    found = &row;
-  }
-  return found;
 }
 
 const UpdateRule& rule_of(const OptimizerRow& row, const TensorType& parameter, Decider& decider) {

@@ -37,29 +37,36 @@ Value unscale(Machine& m, const Value& scale) {
   return found;
 }
 
-// torch/nn/utils/clip_grad.py: a norm of each gradient and one of all, in a few small kernels; then
-// all gradients are multiplied in place, whether that is needed or not.
-void clip(Machine& m) {
-  if (!m.recipe().clip_grad_norm) return;
-  std::vector<const Value*> gradients;
-  Dim count = 0, all = 0, largest = 1;
+std::vector<Value> gradients_of(const Machine& m) {
+  std::vector<Value> gradients;
   for (const auto& leaf : m.leaves()) {
-    const Value& gradient = leaf->gradient;
-    if (!gradient.defined()) continue;
-    gradients.push_back(&gradient);
+    if (leaf->gradient.defined()) gradients.push_back(leaf->gradient);
+  }
+  return gradients;
+}
+
+Dim bytes_of(std::span<const Value> values) {
+  Dim sum = 0;
+  for (const Value& value : values) sum += value.bytes();
+  return sum;
+}
+
+// torch/nn/utils/clip_grad.py: a norm of each gradient and one of all, in a few small kernels.
+void norm(Machine& m, std::span<const Value> gradients) {
+  if (gradients.empty()) return;
+  Dim count = 0, largest = 1;
+  for (const Value& gradient : gradients) {
     count += gradient.count();
-    all += gradient.bytes();
     largest = max(largest, gradient.count());
   }
-  if (gradients.empty()) return;
   const auto tensors = static_cast<int64_t>(gradients.size());
-  const DType dtype = gradients.front()->dtype();
+  const DType dtype = gradients.front().dtype();
   const Value norms = m.allocate(dtype, {tensors});
   m.launch({.kernel_class = KernelClass::kReduce,
             .dtype = dtype,
             .op = "foreach_norm",
             .flop = count * Dim(2),
-            .read = all,
+            .read = bytes_of(gradients),
             .written = norms.bytes(),
             .problem = RowsProblem<Dim>{tensors, largest}},
            {}, {&norms});
@@ -67,8 +74,25 @@ void clip(Machine& m) {
   m.launch_rows(KernelClass::kReduce, "norm", tensors * 2, {&norms}, {&total});
   for (const char* op : {"add", "div", "clip"})
     m.launch_rows(KernelClass::kPointwise, op, 1, {&total}, {&total});
+}
+
+// Of copies of all gradients, which go when it is known.
+void norm_of_copies(Machine& m) {
+  std::vector<Value> copies;
+  for (const Value& gradient : gradients_of(m))
+    copies.push_back(cast(m, gradient, *m.recipe().precision->master));
+  norm(m, copies);
+}
+
+// All gradients are multiplied in place, whether that is needed or not.
+void scale_down(Machine& m) {
+  const std::vector<Value> gradients = gradients_of(m);
+  if (gradients.empty()) return;
+  const Dim all = bytes_of(gradients);
+  Dim count = 0;
+  for (const Value& gradient : gradients) count += gradient.count();
   m.launch({.kernel_class = KernelClass::kPointwise,
-            .dtype = dtype,
+            .dtype = gradients.front().dtype(),
             .op = "foreach_mul",
             .flop = count,
             .read = all,
@@ -121,7 +145,12 @@ int64_t launches_of(const Group& group, const UpdatePass& pass) {
 // Runs an optimizer's passes.
 class Updater {
  public:
-  Updater(Machine& m, bool scaled) : m_(m), row_(*m.recipe().optimizer), scaled_(scaled) {}
+  Updater(Machine& m, bool scaled)
+      : m_(m),
+        row_(*m.recipe().optimizer),
+        scaled_(scaled),
+        joins_(updates_flat_arrays(m.recipe()) &&
+               std::ranges::none_of(row_.rules, [](const UpdateRule& r) { return r.applies; })) {}
 
   void run() {
     if (!m_.policy().foreach_optimizer && is_default()) return run_as_one();
@@ -212,7 +241,7 @@ class Updater {
       const TensorType type = updated_type(m_.recipe(), updated_part(*leaf));
       const UpdateRule& rule = rule_of(row_, type, m_.decider());
       const auto same = std::ranges::find_if(groups, [&](const Group& g) {
-        return g.rule == &rule && rule.form != UpdateForm::kLoop &&
+        return g.rule == &rule && (rule.form != UpdateForm::kLoop || joins_) &&
                g.parameters.front().dtype == type.dtype;
       });
       if (same == groups.end()) {
@@ -221,7 +250,15 @@ class Updater {
         same->parameters.push_back(type);
       }
     }
+    if (joins_) std::ranges::for_each(groups, join);
     return groups;
+  }
+
+  // Its parameters are one array.
+  static void join(Group& group) {
+    Dim count = 0;
+    for (const TensorType& parameter : group.parameters) count += elements(parameter.shape);
+    group.parameters = {{group.parameters.front().dtype, {count}}};
   }
 
   void run(const Group& group) {
@@ -291,6 +328,7 @@ class Updater {
   Machine& m_;
   const OptimizerRow& row_;
   bool scaled_;
+  bool joins_;  // parameters to arrays, unless rules depend on their shapes
   std::array<std::vector<Value>, kUpdateNames> names_;
 };
 
@@ -342,9 +380,15 @@ void update(Machine& m, const Value& scale) {
   m.set_grad_enabled(false);
   if (!updates_all_on_host(m)) {
     const Value found_overflow = unscale(m, scale);
-    const bool casts = copies_masters(m.recipe()) && !m.recipe().precision->master_gradients;
-    if (casts && !buffers_gradients(m.recipe().parallel)) cast_gradients(m);
-    clip(m);
+    const bool clips = m.recipe().clip_grad_norm.has_value();
+    const bool of_copies = m.recipe().norm_of_copies && casts_gradients(m.recipe());
+    if (clips && of_copies) norm_of_copies(m);
+    // Those of FSDP's parts stay until they are set to none.
+    std::vector<Value> half;
+    if (casts_gradients(m.recipe())) half = cast_gradients(m);
+    if (!m.recipe().parallel.master_copies) half.clear();
+    if (clips && !of_copies) norm(m, gradients_of(m));
+    if (clips) scale_down(m);
     Updater(m, scale.defined() && !copies_masters(m.recipe())).run();
     copy_masters(m);
   }

@@ -90,9 +90,21 @@ class ConfigReader {
       values_[*parameter->string()] = *text_of(*is, nullptr);
     } else if (const JsonValue* times = row.find("times")) {
       set_share(member, *parameter->string(), *times);
+    } else if (row.find("square")) {
+      set_side(member, *parameter->string());
     } else {
       set(member, *parameter->string(), words_of(row));
     }
+  }
+
+  // A height and a width, or the side of a square.
+  void set_side(const JsonMember& member, const std::string& parameter) {
+    const JsonValue::List* const sides = member.value.list();
+    if (!sides) return set(member, parameter, nullptr);
+    const auto first = sides->empty() ? std::nullopt : text_of(sides->front(), nullptr);
+    const auto same = [&](const JsonValue& side) { return text_of(side, nullptr) == first; };
+    if (!first || !std::ranges::all_of(*sides, same)) return refuse_value(member, member.value);
+    values_[parameter] = *first;
   }
 
   // A share, in parts of so many: sizes are whole numbers.

@@ -12,6 +12,7 @@
 #include "graph/base/try.h"
 #include "graph/family/config_values.h"
 #include "graph/family/family_file.h"
+#include "graph/family/head.h"
 #include "graph/family/parts.h"
 #include "graph/family/quantization.h"
 #include "graph/family/stated_positions.h"
@@ -47,11 +48,11 @@ constexpr std::string_view kPart = "part", kText = "text";
 
 tl::unexpected<Diagnostics> two_parts(std::string_view model_type, Place place) {
   return error("E354",
-               fmt::format("is a config of model type \"{}\", a vision-language model, of which "
-                           "only the text model is supported",
+               fmt::format("is a config of the vision-language model type \"{}\"; only its "
+                           "text model is supported",
                            shortened(std::string(model_type))),
                std::move(place),
-               fmt::format("{} asks for its text model; in Python, the whole: "
+               fmt::format("{} selects its text model; for the whole model, in Python: "
                            "plimsoll.from_torch(lambda: AutoModel.from_config(config), inputs)",
                            setting_entry("set", kPart, kText)));
 }
@@ -90,6 +91,7 @@ AdapterNames adapter_names(const JsonValue& family, const std::string& file) {
   JsonObject object(family, file, faults);
   AdapterNames names{
       .targets = fmt::format("{}", fmt::join(object.optional_strings("lora_targets"), ",")),
+      .saved = object.optional_strings("lora_saved"),
       .head = object.optional_bool("lora_head").value_or(false)};
   const JsonValue* stacked = family.find("lora_stacked");
   const auto* members = stacked ? stacked->members() : nullptr;
@@ -176,12 +178,14 @@ Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view fi
   const std::string file = family_file_of(*type.string());
   if (file.empty() && has_vision_tower(root)) return two_parts(*type.string(), place);
   if (file.empty()) return unknown_type(*type.string(), place);
-  const auto family = TRY(read_family_file(file));
+  auto family = TRY(read_family_file(file));
   const auto common = TRY(read_family_file(kCommonFamilyKeys));
-  const JsonValue* model = family.find("model");
-  if (!model) return error("E901", "the family's file has no model", {.file = file, .node = {}});
+  if (!family.find("model"))
+    return error("E901", "the family's file has no model", {.file = file, .node = {}});
 
   config::Settings set = options.set;
+  TRY(put_head(family, common, root, place, set, warnings));
+  const JsonValue* model = family.find("model");
   WholeModel whole;
   if (family.find("parts")) {
     whole = TRY(put_together(root, file_name, family, common, set));

@@ -10,6 +10,7 @@
 //                                                          "sliding_attention": 1}},
 //             "sliding_window": {"sets": "window", "null": 0},
 //             "rotary_pct": {"sets": "rotary", "times": 1000},
+//             "image_size": {"sets": "image", "square": true},
 //             "attn_logit_softcapping": {"sets": "softcap", "null": 0, "is": 1},
 //             "use_sliding_window": {"only": [false]},
 //             "id2label": {"sets": "labels", "members": true},
@@ -19,7 +20,9 @@
 // Where peft puts adapters: "lora_targets" by default; "lora_stacked", names of layers of older
 // releases, with the parameters that hold them now; "lora_head": true, for the classifier too.
 //
-// What a user must know of every answer: "note", a warning (W357).
+// What a user must know of every answer: "note", a warning (W357). "heads": graph/family/head.h.
+//
+// A part of a whole may have "keys" of its own beside its family's.
 //
 // A family that is "like" another has that one's layers: its "keys" and "defaults" (of parameters)
 // stand before those. "each" has rows for the keys of an object's members, "members" counts them.
@@ -68,7 +71,8 @@ bool is_transformers_config(const JsonValue& root);
 // The network that a config describes. E354 a model type that no family serves, with the nearest;
 // E355 a key that nothing reads; E356 a value that the family cannot take; what load_model_config()
 // says of the rest. `options.set` stands before what the config says; its "part" = "text" asks for
-// the text model of a vision-language model (W355; E134 for another part, or where there are none).
+// the text model of a vision-language model (W355; E134 for another part, or where there are none),
+// and its "head" for the class of transformers that ends so (put_head()).
 Result<FamilyModel> load_family_model(const JsonValue& root, std::string_view file_name,
                                       const ConfigOptions& options, Diagnostics& warnings);
 

@@ -18,6 +18,11 @@ std::vector<std::string> family_file_names() {
   return names;
 }
 
+std::string text_at(const JsonValue& object, std::string_view key) {
+  const JsonValue* const value = object.find(key);
+  return value && value->string() ? *value->string() : std::string();
+}
+
 JsonValue* json_member(JsonValue& object, std::string_view key) {
   auto* members = std::get_if<JsonValue::Members>(&object.data);
   if (!members) return nullptr;
@@ -54,7 +59,7 @@ Result<JsonValue> read_family_file(std::string_view name) {
   if (keys && common) put_over(*common, *keys);
   if (defaults && parameters) put_over(*parameters, *defaults);
   for (const char* key : {"model_types", "class", "description", "source", "lora_targets",
-                          "lora_stacked", "lora_head", "parts"}) {
+                          "lora_stacked", "lora_head", "heads", "parts", "note"}) {
     if (const JsonValue* said = file->find(key))
       put_over(*family,
                JsonValue{.line = 0, .column = 0, .data = JsonValue::Members{{key, 0, 0, *said}}});

@@ -17,6 +17,8 @@ std::vector<std::string> family_file_names();
 // One of them; its keys and defaults stand before those of the family that it is like.
 Result<JsonValue> read_family_file(std::string_view name);
 
+// The text of a member; empty where it has none.
+std::string text_at(const JsonValue& object, std::string_view key);
 // The member of an object, to be changed; null where there is none.
 JsonValue* json_member(JsonValue& object, std::string_view key);
 // Members of `from` stand before those of `into`.

@@ -49,12 +49,6 @@ JsonValue json_number(std::string text, double real, bool whole) {
   return {.line = 0, .column = 0, .data = JsonNumber{std::move(text), real, whole}};
 }
 
-std::string text_at(const JsonValue& object, std::string_view key) {
-  const JsonValue* value = object.find(key);
-  const std::string* text = value ? value->string() : nullptr;
-  return text ? *text : std::string();
-}
-
 const JsonValue::List& list_at(const JsonValue& object, std::string_view key) {
   static const JsonValue::List kNone;
   const JsonValue* value = object.find(key);
@@ -137,7 +131,7 @@ class Whole {
 
   tl::unexpected<Diagnostics> unknown(const std::string& name, const std::string& type) const {
     return error("E354",
-                 fmt::format("has a {} part of model type \"{}\", which no family serves", name,
+                 fmt::format("has a {} part of model type \"{}\", which is not supported", name,
                              shortened(type)),
                  {.file = std::string(file_name_), .line = config_.line, .node = {}},
                  "in Python: plimsoll.from_torch(lambda: AutoModel.from_config(config), inputs)");
@@ -157,6 +151,9 @@ class Whole {
                       });
     if (file.empty() || !fits) return unknown(name, type);
     Part part{.name = name, .row = row, .family = TRY(read_family_file(file)), .values = {}};
+    JsonValue* const keys = json_member(part.family, "keys");
+    const JsonValue* more = row.find("keys");  // that the whole writes into the part's config
+    if (keys && more) put_over(*keys, *more);
     part.values = TRY(config_values(config, file_name_, part.family, common_));
     const JsonValue* defaults = row.find("defaults");
     if (defaults && defaults->members()) {

@@ -82,10 +82,10 @@ Result<std::string> published_config(std::string_view name) {
   return error(
       "E150",
       fmt::format("no configuration of '{}' comes with Plimsoll", shortened(std::string(name))), {},
-      fmt::format("{}give its config.json, or the folder that holds it; in Python: "
+      fmt::format("{}give its config.json, or the folder that contains it; in Python: "
                   "plimsoll.from_torch(lambda: "
                   "AutoModel.from_config(AutoConfig.from_pretrained(\"{}\")), inputs)",
-                  near.empty() ? "" : fmt::format("did you mean hf:{}? Else ", near),
+                  near.empty() ? "" : fmt::format("did you mean hf:{}? Otherwise ", near),
                   shortened(std::string(name), 60)));
 }
 

@@ -13,6 +13,8 @@ struct AdapterNames {
   // the end of that parameter's path. Several of one parameter: all of them or none, and its
   // adapter has so many times the rank.
   std::vector<std::pair<std::string, std::string>> stacked{};
+  // Modules that peft trains whole beside the adapters, and adapts not: a task's head.
+  std::vector<std::string> saved{};
   // "all-linear" takes the classifier too: the class has no output embeddings that peft would
   // spare.
   bool head = false;

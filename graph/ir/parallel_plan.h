@@ -153,6 +153,10 @@ struct ParallelPlan {
   // of their outputs and applies them to the samples of all.
   bool splits_layers = false;
   ZeroFetch zero_fetch{};
+  // FSDP: parts are of the weights' 16 bits, beside which the optimizer has copies of 32 bits and
+  // makes such gradients (InternLM/InternEvo, solver/optimizer/fsdp_optimizer.py); else parts are
+  // of 32 bits themselves.
+  bool master_copies = false;
   // Nothing: the library's own, for FSDP that of the parts that are kept, for DeepSpeed the
   // weights'.
   std::optional<ReduceType> reduce_type{};

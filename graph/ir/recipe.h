@@ -76,6 +76,9 @@ struct Recipe {
   bool weight_decay = false;
   // The update begins with torch.nn.utils.clip_grad_norm_() to this norm; nothing: it does not.
   std::optional<double> clip_grad_norm;
+  // ... of which it is the norm of copies in the masters' type of all gradients, before these are
+  // cast for the update (InternLM/InternEvo, solver/optimizer/utils.py: reduce_grads()).
+  bool norm_of_copies = false;
   // The optimizer is the model's own, as its sources trained it, where its config tells.
   bool published = false;
   std::optional<ZeroGrad> zero_grad;  // nothing: as the framework has it

@@ -134,7 +134,7 @@ class JsonBuilder : public nlohmann::json_sax<json> {
     const auto says = [&](std::string_view words) { return what.find(words) != what.npos; };
     if (done_) {
       cursor_.next_token();
-      return fail("E305", fmt::format("a second value starts at byte {}; one file holds one value",
+      return fail("E305", fmt::format("a second value starts at byte {}; a file has one value",
                                       cursor_.next_token()));
     }
     if (says("number overflow")) {

@@ -61,7 +61,7 @@ class YamlBuilder : public YAML::EventHandler {
   JsonValue take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (done_) refuse(mark, "E350", "a second document starts here; one file holds one");
+    if (done_) refuse(mark, "E350", "a second document starts here; a file has one document");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {

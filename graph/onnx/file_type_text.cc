@@ -19,13 +19,13 @@ constexpr std::string_view kDescribed =
     "it describes a model but has no layers; in Python: plimsoll.from_torch(lambda: what the "
     "library makes of it, inputs)";
 constexpr std::string_view kDiffusers =
-    "its layers are not described here; in Python: plimsoll.from_torch(lambda: "
+    "it does not describe the layers; in Python: plimsoll.from_torch(lambda: "
     "diffusers.UNet2DConditionModel.from_config(json.load(open(\"config.json\"))), inputs), with "
     "the "
     "class that _class_name has";
 constexpr std::string_view kTrainer = "trainer";  // trainer_help()
 constexpr std::string_view kAdapter =
-    "it describes adapters: name the folder that holds it, or the base model with settings of "
+    "it describes adapters: name the folder that contains it, or the base model with settings of "
     "fine-tuning";
 constexpr std::string_view kUltralytics =
     "in Python: plimsoll.from_torch(lambda: ultralytics.YOLO(\"yolov8n.yaml\").model, inputs); or "

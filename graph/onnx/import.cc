@@ -42,7 +42,7 @@ Result<void> check_header(const ModelSpec& model, Graph& graph, Diagnostics& war
   const bool is_needed =
       model.opsets.empty() || std::ranges::any_of(model.graphs, uses_onnx_domain);
   if (opset == model.opsets.end() ? is_needed : opset->second < 1) {
-    return error("E213", "does not say its operator set (opset_import)");
+    return error("E213", "does not name its operator set (opset_import)");
   }
   graph.opset = opset == model.opsets.end() ? kNewestOpset : opset->second;
   if (graph.opset > kNewestOpset || graph.opset < kOldestOpset) {

@@ -26,10 +26,12 @@ void ParameterNotes::tell(Diagnostics& warnings) const {
                                   tally.count == 1 ? "" : "s", shortened(tally.first), what)));
   };
   one(lacking_, "W205", "the file has less data than the shape needs; the shape is used");
-  one(strings_, "W206", "strings, whose size is not known, count as nothing");
+  one(strings_, "W206", "strings have no known size and are not counted");
   one(odd_locations_, "W220",
-      "external data outside the model's folder; never opened here, other readers may");
-  one(odd_entries_, "W221", "external data described in a way ONNX does not define; not needed");
+      "external data outside the model's folder; Plimsoll does not open it, other programs may "
+      "refuse it");
+  one(odd_entries_, "W221",
+      "external data described in a way that ONNX does not define; Plimsoll does not need it");
 }
 
 Result<Tensor> parameter(const TensorSpec& spec, const Limits& limits) {

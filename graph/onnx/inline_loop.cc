@@ -61,7 +61,7 @@ std::optional<Diagnostics> Inliner::unknown_trips() const {
     settings += " " + setting_entry("trip", one.handle, "10");
   }
   std::string why = unknown_trips_.front().why;
-  if (count > 1) why += fmt::format("; the same holds for {} more", count - 1);
+  if (count > 1) why += fmt::format("; the same is true for {} more", count - 1);
   Diagnostics told =
       error("E225", std::move(why), unknown_trips_.front().place,
             fmt::format("give the number{} of iterations with{}", count == 1 ? "" : "s", settings))

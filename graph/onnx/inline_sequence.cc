@@ -22,7 +22,7 @@ bool is_sequence_operator(std::string_view op) {
 tl::unexpected<Diagnostics> Inliner::unknown_list(const Frame& frame, const NodeSpec& spec) const {
   return error(
       "E226",
-      fmt::format("operator '{}' makes lists of tensors, whose sizes are not known", spec.op),
+      fmt::format("operator '{}' creates lists of tensors, and their sizes are not known", spec.op),
       place(frame, spec), "export the model without lists of tensors");
 }
 

@@ -130,7 +130,7 @@ Result<Tensor> Inputs::declare(const ValueSpec& input) {
   }
   const bool given = options_.shapes.find(input.name) != options_.shapes.end();
   if (!input.has_shape && !given) {
-    return error("E235", "the file does not say its shape", place_of(input),
+    return error("E235", "the file does not give its shape", place_of(input),
                  "give it with " + setting_entry("shape", input.name, "1x3x224x224"));
   }
   Tensor tensor;

@@ -375,6 +375,12 @@ constexpr OpRow kCompositeRows[] = {
      .lower = lower::spectral_norm,
      .example = "f32[8,4,3,3] f32[8] f32[36] -> f32[8,4,3,3] | flop 2032 | keeps f32[1,8] "
                 "f32[36,1] f32[8,1] f32[] in0 | grads in0 in1 in2"},
+    {.name = "WantGradient",
+     .traits = OpRow::kView | OpRow::kInOrder | OpRow::kSharesStorage,
+     .domain = "plimsoll",
+     .shape = like_first,
+     .lower = lower::want_gradient,
+     .example = "f32[B,4] -> f32[B,4] | flop 0"},
     {.name = "WeightNorm",
      .domain = "plimsoll",
      .inputs = 2,

@@ -123,6 +123,14 @@ Values gather_elements(Lowering& l) {
 
 Values detach(Lowering& l) { return {l.in(0).detached()}; }
 
+// x.requires_grad = True of an input: what comes of it keeps what gradients need, be all weights
+// frozen (transformers 5.24, Wav2Vec2FeatureEncoder.forward()).
+Values want_gradient(Lowering& l) {
+  Value x = l.in(0).detached();
+  if (l.m.recipe().mode != Mode::kInference) l.m.require_gradient(x);
+  return {x};
+}
+
 Values contiguous(Lowering& l) {
   const bool training_alone = l.attributes().integer("training", 0) != 0;
   if (training_alone && l.m.recipe().mode == Mode::kInference) return {l.in(0)};

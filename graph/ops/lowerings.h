@@ -102,6 +102,7 @@ Values split(Lowering& l);
 Values concat(Lowering& l);
 Values contiguous(Lowering& l);
 Values detach(Lowering& l);
+Values want_gradient(Lowering& l);
 Values rearrange(Lowering& l);  // tile, resize, depth-to-space: needs only sizes in backward
 Values pad(Lowering& l);        // reflected or repeated edges: its input is kept
 

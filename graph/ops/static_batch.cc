@@ -6,8 +6,8 @@
 namespace plimsoll::ops {
 namespace {
 
-bool is_baked(InferContext& c) { return c.graph().baked_batch > 0; }
-Dim baked(InferContext& c) { return {c.graph().baked_batch}; }
+bool has_static_batch(InferContext& c) { return c.graph().baked_batch > 0; }
+Dim static_batch_of(InferContext& c) { return {c.graph().baked_batch}; }
 
 // What an extent that carries the batch was in the file.
 std::optional<int64_t> was(InferContext& c, const Dim& d) {
@@ -66,7 +66,7 @@ std::optional<size_t> place_of_batch(InferContext& c, const Shape& from,
 }  // namespace
 
 bool carries_batch(InferContext& c, const Dim& d) {
-  if (!is_baked(c) || d.is_constant()) return false;
+  if (!has_static_batch(c) || d.is_constant()) return false;
   std::set<std::string> names;
   d.collect_symbols(names);
   return names.count(c.graph().batch_symbol) > 0;
@@ -74,7 +74,7 @@ bool carries_batch(InferContext& c, const Dim& d) {
 
 std::vector<Dim> stretch_target(InferContext& c, const Shape& from, std::vector<Dim> target) {
   const auto carries = [&](const Dim& d) { return carries_batch(c, d); };
-  if (!is_baked(c) || std::none_of(from.begin(), from.end(), carries) ||
+  if (!has_static_batch(c) || std::none_of(from.begin(), from.end(), carries) ||
       std::any_of(target.begin(), target.end(), carries)) {
     return target;
   }
@@ -89,7 +89,7 @@ bool was_batch(InferContext& c, const Dim& constant, const Dim& extent) {
 
 std::pair<Shape, Shape> rebatch_operands(InferContext& c, const Shape& a, const Shape& b) {
   std::pair<Shape, Shape> out{a, b};
-  if (!is_baked(c)) return out;
+  if (!has_static_batch(c)) return out;
   for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
     Dim& x = out.first[a.size() - i];
     Dim& y = out.second[b.size() - i];
@@ -126,8 +126,8 @@ void rebatch_expanded(InferContext& c, std::vector<Dim>& extents) {
 }
 
 void rebatch_leading(InferContext& c, std::vector<Dim>& extents) {
-  if (!is_baked(c) || c.graph().baked_batch == 1 || extents.empty()) return;
-  if (extents.front() == baked(c)) extents.front() = Dim::symbol(c.graph().batch_symbol);
+  if (!has_static_batch(c) || c.graph().baked_batch == 1 || extents.empty()) return;
+  if (extents.front() == static_batch_of(c)) extents.front() = Dim::symbol(c.graph().batch_symbol);
 }
 
 }  // namespace plimsoll::ops

@@ -60,9 +60,10 @@ Result<Windows> read_windows(InferContext& c, size_t spatial, std::vector<Dim> k
   windows.same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   if (automatic == "VALID") windows.pads.assign(2 * spatial, 0);
   if (!windows.same && automatic != "VALID" && automatic != "NOTSET" && !automatic.empty()) {
-    return c.fail("E244", fmt::format("auto_pad '{}' is none of NOTSET, SAME_UPPER, SAME_LOWER and "
-                                      "VALID",
-                                      automatic));
+    return c.fail("E244",
+                  fmt::format("auto_pad '{}' is not one of NOTSET, SAME_UPPER, SAME_LOWER and "
+                              "VALID",
+                              automatic));
   }
   return windows;
 }

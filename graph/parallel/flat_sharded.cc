@@ -13,7 +13,7 @@ using eager::Value;
 FlatTraining::FlatTraining(eager::Machine& m, const std::vector<Unit>& units, const Unit& around,
                            std::span<const Value> values,
                            const std::map<TensorId, Placement>& computed)
-    : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
+    : UnitObserver(units, around, computes_loss(m.recipe())), m_(m), plan_(m.recipe().parallel) {
   for (const bool apart : {false, true}) {
     for (const Unit& unit : units) add(unit, values, computed, apart);
     add(around, values, computed, apart);

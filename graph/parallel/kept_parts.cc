@@ -25,26 +25,33 @@ FlatParts each_by_itself(std::span<const Dim> counts, const Mesh& mesh) {
 
 using Parts = std::map<TensorId, Shape>;
 
-void add_flat(const Graph& graph, const Parts& whole, const std::vector<TensorId>& weights,
-              int64_t part_alignment, const ParallelPlan& plan, const Mesh& mesh, Parts& parts) {
-  if (weights.empty()) return;
+int64_t alignment_of(const ParallelPlan& plan, DType dtype) {
+  return plan.sharded_by == ShardedBy::kFsdp1 ? flat_alignment(dtype) : 1;
+}
+
+FlatUnit flat_unit(const Graph& graph, const Parts& whole, std::vector<TensorId> weights,
+                   int64_t part_alignment, const ParallelPlan& plan, const Mesh& mesh) {
   std::vector<Dim> counts;
   for (const TensorId id : weights) counts.push_back(elements(whole.at(id)));
-  const DType dtype = graph.tensors[weights.front()].dtype;
-  const int64_t alignment = plan.sharded_by == ShardedBy::kFsdp1 ? flat_alignment(dtype) : 1;
-  const FlatParts flat = flat_parts(counts, alignment, part_alignment, mesh);
-  for (size_t i = 0; i < weights.size(); ++i) parts[weights[i]] = {flat.mine[i]};
+  const int64_t alignment = alignment_of(plan, graph.tensors[weights.front()].dtype);
+  FlatParts parts = flat_parts(counts, alignment, part_alignment, mesh);
+  return {std::move(weights), std::move(counts), std::move(parts)};
+}
+
+void add_parts(const FlatUnit& unit, Parts& parts) {
+  for (size_t i = 0; i < unit.weights.size(); ++i) parts[unit.weights[i]] = {unit.parts.mine[i]};
 }
 
 using Placed = std::map<TensorId, Placement>;
 
 // A unit's weights are one array, or two where adapters, or experts that ranks share, are apart.
-Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, const Parts& whole,
-                     const Placed& computed, const ParallelPlan& plan) {
+std::vector<FlatUnit> units_of(const Graph& graph, const std::vector<WeightRole>& roles,
+                               const Parts& whole, const Placed& computed,
+                               const ParallelPlan& plan) {
   const auto holders = [&](TensorId id) { return Holders(plan, placement_of(computed, id)); };
   std::vector<Unit> units = units_below(graph, "");
   units.push_back(find_weights(graph, units));
-  Parts parts;
+  std::vector<FlatUnit> flat;
   for (const Unit& unit : units) {
     std::vector<TensorId> weights;
     std::ranges::copy_if(unit.weights, std::back_inserter(weights),
@@ -55,13 +62,14 @@ Parts parts_of_units(const Graph& graph, const std::vector<WeightRole>& roles, c
       return !plan.adapters_apart || roles[id] == WeightRole::kFrozen;
     });
     const bool parted = adapters != weights.begin();
-    add_flat(graph, whole, {weights.begin(), parted ? adapters : experts}, 1, plan, plan.mesh,
-             parts);
-    if (parted) add_flat(graph, whole, {adapters, experts}, 1, plan, plan.mesh, parts);
-    if (experts == weights.end()) continue;
-    add_flat(graph, whole, {experts, weights.end()}, 1, plan, holders(*experts).mesh(), parts);
+    const auto add = [&](auto begin, auto end, const Mesh& mesh) {
+      if (begin != end) flat.push_back(flat_unit(graph, whole, {begin, end}, 1, plan, mesh));
+    };
+    if (parted) add(adapters, experts, plan.mesh);
+    if (experts != weights.end()) add(experts, weights.end(), holders(*experts).mesh());
+    add(weights.begin(), parted ? adapters : experts, plan.mesh);
   }
-  return parts;
+  return flat;
 }
 
 // All that are trained are one array, parts of which begin at 4 bytes (stage_1_and_2.py,
@@ -75,11 +83,31 @@ Parts parts_of_all(const Graph& graph, const std::vector<WeightRole>& roles, con
     (of_experts ? experts : weights).push_back(id);
   }
   Parts parts;
-  add_flat(graph, whole, weights, 2, plan, plan.mesh, parts);
+  if (!weights.empty())
+    add_parts(flat_unit(graph, whole, std::move(weights), 2, plan, plan.mesh), parts);
   if (experts.empty()) return parts;
   const Holders holders(plan, placement_of(computed, experts.front()));
-  add_flat(graph, whole, experts, 2, plan, holders.mesh(), parts);
+  add_parts(flat_unit(graph, whole, std::move(experts), 2, plan, holders.mesh()), parts);
   return parts;
+}
+
+Parts whole_weights(const Graph& graph, const std::vector<WeightRole>& roles,
+                    const Placed& computed, const ParallelPlan& plan) {
+  Parts whole;
+  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& t = graph.tensors[id];
+    // A single number has no dimension to part, and FSDP2 refuses one.
+    const bool weight = t.kind == TensorKind::kParameter && is_weight(roles[id]);
+    if (!weight || !t.shape || t.shape->empty()) continue;
+    const auto part = placement_of(computed, id);
+    const Shape used = part ? part_of(*t.shape, *part, plan.mesh) : *t.shape;
+    if (!t.quantized) {
+      whole[id] = used;
+    } else if (const auto packed = packed_shape(t, used)) {
+      whole[id] = *packed;
+    }
+  }
+  return whole;
 }
 
 }  // namespace
@@ -123,22 +151,13 @@ int64_t flat_alignment(DType dtype) { return kFlatBytes * 8 / bits(dtype); }
 
 Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
                  const std::map<TensorId, Placement>& computed, const ParallelPlan& plan) {
-  Parts whole;
-  for (TensorId id = 0; id < graph.tensors.size(); ++id) {
-    const Tensor& t = graph.tensors[id];
-    // A single number has no dimension to part, and FSDP2 refuses one.
-    const bool weight = t.kind == TensorKind::kParameter && is_weight(roles[id]);
-    if (!weight || !t.shape || t.shape->empty()) continue;
-    const auto part = placement_of(computed, id);
-    const Shape used = part ? part_of(*t.shape, *part, plan.mesh) : *t.shape;
-    if (!t.quantized) {
-      whole[id] = used;
-    } else if (const auto packed = packed_shape(t, used)) {
-      whole[id] = *packed;
-    }
+  Parts whole = whole_weights(graph, roles, computed, plan);
+  if (plan.sharded_by == ShardedBy::kFsdp1) {
+    Parts parts;
+    for (const FlatUnit& unit : units_of(graph, roles, whole, computed, plan))
+      add_parts(unit, parts);
+    return parts;
   }
-  if (plan.sharded_by == ShardedBy::kFsdp1)
-    return parts_of_units(graph, roles, whole, computed, plan);
   if (plan.sharded_by == ShardedBy::kZero && plan.sharded < Sharded::kWeights)
     return parts_of_all(graph, roles, whole, computed, plan);
   for (auto& [id, shape] : whole) {
@@ -150,6 +169,12 @@ Parts kept_parts(const Graph& graph, const std::vector<WeightRole>& roles,
     }
   }
   return whole;
+}
+
+std::vector<FlatUnit> flat_units(const Graph& graph, const std::vector<WeightRole>& roles,
+                                 const std::map<TensorId, Placement>& computed,
+                                 const ParallelPlan& plan) {
+  return units_of(graph, roles, whole_weights(graph, roles, computed, plan), computed, plan);
 }
 
 bool is_gathered(const Tensor& weight, const ParallelPlan& plan) {

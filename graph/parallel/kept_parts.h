@@ -36,6 +36,20 @@ std::map<TensorId, Shape> kept_parts(const Graph& graph, const std::vector<Weigh
                                      const std::map<TensorId, Placement>& computed,
                                      const ParallelPlan& plan);
 
+// Weights that FSDP1 joins to one array.
+struct FlatUnit {
+  std::vector<TensorId> weights;
+  std::vector<Dim> counts;  // elements of each
+  FlatParts parts;
+};
+
+// In the order in which modules are wrapped: what is inside a unit before the unit, and what is
+// around all of them last (torch/distributed/fsdp/wrap.py, _recursive_wrap()). Arguments and cost
+// as above.
+std::vector<FlatUnit> flat_units(const Graph& graph, const std::vector<WeightRole>& roles,
+                                 const std::map<TensorId, Placement>& computed,
+                                 const ParallelPlan& plan);
+
 // The parameter that elements of a quantized weight are packed in, of the weight's type, where
 // libraries shard it; nothing of other weights. Its scales and tables stay whole on every rank.
 std::optional<Shape> packed_shape(const Tensor& weight, const Shape& computed);

@@ -23,7 +23,7 @@ bool is_sharded(const Value& weight) {
 ShardedTraining::ShardedTraining(eager::Machine& m, const std::vector<Unit>& units,
                                  const Unit& around, std::span<const Value> values,
                                  const std::map<TensorId, Placement>& computed)
-    : UnitObserver(units, around), m_(m), plan_(m.recipe().parallel) {
+    : UnitObserver(units, around, computes_loss(m.recipe())), m_(m), plan_(m.recipe().parallel) {
   for (size_t i = 0; i <= units.size(); ++i) {
     for (const bool of_experts : {false, true})
       add(i < units.size() ? units[i] : around, values, computed, of_experts);
@@ -53,8 +53,7 @@ TensorType ShardedTraining::part(const Group& group, const Value& whole) const {
   const Holders& holders = group.holders;
   const TensorType mine{whole.dtype(),
                         part_of(whole.sizes(), holders.cut(whole.sizes()), holders.mesh())};
-  if (whole.requires_grad()) return eager::updated_type(m_.recipe(), mine);
-  return {eager::kept_type(m_.recipe(), mine.dtype, false), mine.shape};
+  return {eager::kept_type(m_.recipe(), mine.dtype, whole.requires_grad()), mine.shape};
 }
 
 Dim ShardedTraining::bytes_of_first(const Group& group, const Value& whole) const {

@@ -29,11 +29,12 @@ tl::unexpected<Diagnostics> refused(const Graph& graph, int64_t ranks, const Ten
   if (const int64_t nearest = nearest_that_works(graph, ranks); nearest > 1)
     return error(
         "E120",
-        called + ": the number of GPUs does not divide layers and heads of the network's blocks",
+        called + ": this number of GPUs does not evenly divide the layers and heads of the blocks",
         {}, "nearest that works: " + setting("tp", std::to_string(nearest)));
   if (split.first_whole == kNoNode)
-    return error("E120", called + ": the network has no blocks that can be split", {},
-                 "blocks are found by numbered modules, such as h.0, that hold dense layers");
+    return error(
+        "E120", called + ": the network has no blocks that can be split", {},
+        "Plimsoll finds blocks as numbered modules, such as h.0, that contain dense layers");
   return error("E120",
                fmt::format("{}: '{}' cannot be split by heads", called,
                            shortened(graph.nodes[split.first_whole].module)),

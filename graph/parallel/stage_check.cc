@@ -55,7 +55,7 @@ Result<void> check_blocks(int64_t blocks, const ParallelPlan& plan) {
                            setting("pp", number(stages)), blocks),
                {},
                blocks > 1 ? "nearest that works: " + setting("pp", number(blocks))
-                          : "blocks are found by numbered modules, such as h.0");
+                          : "Plimsoll finds blocks as numbered modules, such as h.0");
 }
 
 Result<Diagnostics> check_stages(int64_t blocks, const Recipe& recipe) {

@@ -5,8 +5,13 @@
 
 namespace plimsoll::parallel {
 
-UnitObserver::UnitObserver(const std::vector<Unit>& units, const Unit& around)
-    : around_(units.size()), unit_of_(around.last, units.size()) {
+bool computes_loss(const Recipe& recipe) {
+  return recipe.widened_outputs == WidenedOutputs::kAccelerate && recipe.parallel.is_sharded() &&
+         recipe.parallel.sharded_by != ShardedBy::kZero;
+}
+
+UnitObserver::UnitObserver(const std::vector<Unit>& units, const Unit& around, bool with_loss)
+    : around_(units.size()), with_loss_(with_loss), unit_of_(around.last, units.size()) {
   for (size_t i = 0; i < units.size(); ++i)
     std::fill(unit_of_.begin() + units[i].first, unit_of_.begin() + units[i].last, i);
 }
@@ -42,12 +47,12 @@ void UnitObserver::end_forward() {
 void UnitObserver::begin_backward(bool /*last*/) { in_backward_ = around_due_ = true; }
 
 // The engine takes nodes from the last to the first, so that a unit's follow each other here too.
-// The unit around them begins where the network's own outputs have their gradients, behind the
-// loss.
+// The unit around them begins where what it returns has its gradient: the loss, or the network's
+// own outputs behind it.
 void UnitObserver::before_backward_of(NodeId node) {
   if (!in_backward_) return;
-  if (node < unit_of_.size() && std::exchange(around_due_, false))
-    before_unit(around_, Pass::kBackward);
+  const bool begins = with_loss_ || node < unit_of_.size();
+  if (begins && std::exchange(around_due_, false)) before_unit(around_, Pass::kBackward);
   come_to(unit_of(node), Pass::kBackward);
 }
 

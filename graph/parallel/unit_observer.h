@@ -11,10 +11,17 @@
 
 namespace plimsoll::parallel {
 
+// Does the outermost module compute the loss, so that its forward pass ends behind it and its
+// backward pass begins before it? Models of transformers do that accelerate wraps, which widens
+// what they return. Of FSDP, whose hooks are on what that module returns
+// (_fsdp_state.py, _post_forward(); _runtime_utils.py, _register_pre_backward_hooks()).
+bool computes_loss(const Recipe& recipe);
+
 class UnitObserver : public eager::Observer {
  public:
   // Of find_weights(); units are known by their place, the one around them comes behind all others.
-  UnitObserver(const std::vector<Unit>& units, const Unit& around);
+  // `with_loss`: computes_loss().
+  UnitObserver(const std::vector<Unit>& units, const Unit& around, bool with_loss = false);
 
   void before_node(NodeId node, std::vector<eager::Value>& inputs) final;
   void end_forward() final;
@@ -40,6 +47,7 @@ class UnitObserver : public eager::Observer {
   void come_to(std::optional<size_t> unit, Pass pass);
 
   size_t around_;
+  bool with_loss_;
   std::vector<size_t> unit_of_;  // by node
   std::optional<size_t> current_;
   bool in_forward_ = false, in_backward_ = false;

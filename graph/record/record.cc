@@ -358,8 +358,7 @@ class Reader : RecordedRows {
   Stream stream_at(const JsonValue& value, std::string_view key) {
     const int64_t number = file_.integer_in(value, key, {.low = 0}).value_or(0);
     const std::optional<Stream> stream = streams_.at(number);
-    if (!stream)
-      file_.fail("E281", fmt::format("{} are of more streams than a card has", key), value);
+    if (!stream) file_.fail("E281", fmt::format("{} has more streams than a GPU", key), value);
     return stream.value_or(Stream::kCompute);
   }
 

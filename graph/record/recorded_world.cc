@@ -83,7 +83,7 @@ RecordedWorld read_recorded_world(JsonObject& record) {
   for (const Group& group : groups) {
     world.groups.push_back(axes_along(world.mesh, group));
     if (world.groups.back().empty())
-      record.fail("E281", fmt::format("group {} is none of the mesh that the groups make",
+      record.fail("E281", fmt::format("group {} does not belong to the mesh of the other groups",
                                       world.groups.size() - 1));
   }
   return world;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/base/escape.h"
@@ -34,7 +35,7 @@ class FinetunePass {
         names_(names),
         row_(quantization_of(finetune)),
         compute_(compute),
-        packed_(finetune.form == AdapterForm::kLitgpt ? join_projections(r_) : PackedWeights{}),
+        packed_(finetune.form == AdapterForm::kLitgpt ? litgpt_layers(r_) : PackedWeights{}),
         count_(r_.nodes()) {}
 
   Result<FinetuneReport> run() {
@@ -42,11 +43,13 @@ class FinetunePass {
     const std::vector<std::string_view> names = split(finetune_.targets, ',');
     std::set<std::string_view> unmet;
     for (const std::string_view name : names) unmet.insert(trimmed(name));
+    if (finetune_.form == AdapterForm::kLitgpt && unmet.erase(kPackedGates) > 0)
+      unmet.insert(kGates.begin(), kGates.end());
     if (finetune_.kind != FinetuneKind::kFull) {
       TRY(adapt_stacked(unmet));
     }
     for (NodeId id = 0; id < count_; ++id) {
-      if (!is_linear(id)) continue;
+      if (!is_linear(id) || is_saved(r_.node(id).module)) continue;
       if (row_ && is_quantized(id)) quantize(id);
       if (finetune_.kind == FinetuneKind::kFull) continue;
       const std::string_view name = last_part(r_.node(id).module);
@@ -76,11 +79,23 @@ class FinetunePass {
   }
 
  private:
+  static PackedWeights litgpt_layers(Rewrite& r) {
+    part_gates(r);
+    return join_projections(r);
+  }
+
   void meet(std::set<std::string_view>& unmet, std::string_view name) {
     const auto at = unmet.find(name);
     if (at == unmet.end()) return;
     met_.insert(*at);
     unmet.erase(at);
+  }
+
+  // Of a module that peft saves whole, or of a part of it.
+  bool is_saved(std::string_view module) const {
+    return std::ranges::any_of(split(module, '.'), [&](std::string_view part) {
+      return std::ranges::count(names_.saved, part) > 0;
+    });
   }
 
   bool is_packed(NodeId id) const { return packed_.contains(r_.node(id).inputs[1]); }
@@ -161,7 +176,8 @@ class FinetunePass {
     if (finetune_.kind == FinetuneKind::kFull) return;
     const std::vector<WeightRole> roles = classify_parameters(r_.graph());
     for (TensorId id = 0; id < roles.size(); ++id) {
-      if (roles[id] == WeightRole::kTrained) r_.graph().tensors[id].frozen = true;
+      Tensor& weight = r_.graph().tensors[id];
+      if (roles[id] == WeightRole::kTrained && !is_saved(weight.name)) weight.frozen = true;
     }
   }
 
@@ -172,10 +188,11 @@ class FinetunePass {
     return weight.kind == TensorKind::kParameter && weight.shape && weight.shape->size() == 2;
   }
 
-  // What makes the outputs, or is one with a table.
+  // What makes the outputs, or is one with a table. A layer that runs again shares its weight too.
   bool is_head(NodeId id) const {
     const Node& node = r_.node(id);
-    if (r_.readers(node.inputs[1]).size() > 1) return true;
+    const auto runs = [&](NodeId reader) { return kAdaptedLayer.at(r_, reader).has_value(); };
+    if (!std::ranges::all_of(r_.readers(node.inputs[1]), runs)) return true;
     const auto& outputs = r_.graph().outputs;
     TensorId t = node.outputs[0];
     for (int steps = 0; steps < 4; ++steps) {
@@ -196,10 +213,10 @@ class FinetunePass {
 
   void quantize(NodeId id) {
     Tensor& weight = r_.graph().tensors[r_.node(id).inputs[1]];
+    if (!weight.quantized) ++done_.quantized;
     weight.quantized = row_;
     weight.frozen = true;
     r_.graph().nodes[id].attributes.set("compute", int64_t{static_cast<int>(compute_)});
-    ++done_.quantized;
   }
 
   // Of the module of node `of`.
@@ -228,8 +245,11 @@ class FinetunePass {
   TensorId product(NodeId before, NodeId id, TensorId x, const std::string& part, const Dim& out) {
     Shape shape = *r_.tensor(x).shape;
     const DType type = r_.tensor(x).dtype;
-    const TensorId weight =
-        adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), type, {out, shape.back()});
+    const auto [at, is_new] = shared_.try_emplace({r_.node(id).inputs[1], part});
+    if (is_new)
+      at->second =
+          adapter(fmt::format("{}.{}.weight", r_.node(id).module, part), type, {out, shape.back()});
+    const TensorId weight = at->second;
     shape.back() = out;
     return insert(before, made("plimsoll", "Linear", id, {x, weight}), type, shape);
   }
@@ -251,6 +271,7 @@ class FinetunePass {
   // `parts`: of a layer that is several, those that have an adapter.
   void adapt(NodeId id, const std::vector<Dim>& parts = {}) {
     const Node& node = r_.node(id);
+    const size_t known = shared_.size();
     const TensorId x = node.inputs[0], y = node.outputs[0];
     const std::vector<NodeId> readers = r_.readers(y);
     if (readers.empty() && !is_output(y)) return;
@@ -285,7 +306,7 @@ class FinetunePass {
       out = sum;
       done_.outputs.emplace_back(y, sum);
     }
-    ++done_.adapters;
+    if (shared_.size() > known) ++done_.adapters;
   }
 
   bool is_output(TensorId t) const {
@@ -343,6 +364,9 @@ class FinetunePass {
   PackedWeights packed_;
   size_t count_;
   std::set<std::string_view> met_;
+  // By the weight beside which they are, and the part of the adapter: a layer that runs several
+  // times has one.
+  std::map<std::pair<TensorId, std::string>, TensorId> shared_;
   FinetuneReport done_;
 };
 

@@ -96,6 +96,26 @@ void untie_heads(Rewrite& r, size_t count) {
   }
 }
 
+// The part of layer `id` that makes `output`, as a layer of its own.
+void part_layer(Rewrite& r, NodeId id, std::string_view name, TensorId output) {
+  const Node& whole = r.node(id);
+  const Tensor weight = r.tensor(whole.inputs[1]);
+  const bool biased = has_bias(whole);
+  const std::string& path = whole.module;
+  const std::string module =
+      fmt::format("{}{}", path.substr(0, path.size() - last_part(path).size()), name);
+  const Dim columns = r.tensor(output).shape->back();
+  const NodeId layer = r.copy_before(id, id);
+  r.graph().nodes[layer].module = module;
+  r.read_at(layer, 1,
+            frozen_parameter(r, fmt::format("{}.weight", module), weight.dtype,
+                             {columns, (*weight.shape)[1]}));
+  if (biased)
+    r.read_at(layer, 2,
+              frozen_parameter(r, fmt::format("{}.bias", module), weight.dtype, {columns}));
+  r.move_output(output, layer, 0);
+}
+
 // Queries and keys are joined with those of their features that are not rotated, even with none: a
 // copy. Attention's result has its layout, and is copied for the next layer.
 void copy_rotated(Rewrite& r, size_t count) {
@@ -108,7 +128,21 @@ void copy_rotated(Rewrite& r, size_t count) {
   }
 }
 
+constinit const patterns::Fragment kGateParts("a, b = Split(y)");
+
 }  // namespace
+
+void part_gates(Rewrite& r) {
+  const size_t count = r.nodes();
+  for (NodeId id = 0; id < count; ++id) {
+    if (!is_layer(r, id) || last_part(r.node(id).module) != kPackedGates) continue;
+    const NodeId split = r.only_reader(r.node(id).outputs[0]);
+    if (split == kNoNode || !kGateParts.at(r, split)) continue;
+    const std::vector<TensorId> parts = r.node(split).outputs;
+    if (parts.size() != kGates.size()) continue;
+    for (size_t i = 0; i < kGates.size(); ++i) part_layer(r, id, kGates[i], parts[i]);
+  }
+}
 
 PackedWeights join_projections(Rewrite& r) {
   PackedWeights packed;

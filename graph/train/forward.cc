@@ -61,7 +61,7 @@ Forward::Forward(const Graph& graph, const std::vector<WeightRole>& kinds,
                  Machine& machine)
     : graph_(graph), machine_(machine), values_(graph.tensors.size()) {
   find_data(returned);
-  if (loss_runs_head(machine.recipe())) head_ = find_language_head(graph, returned);
+  head_ = head_of_loss(machine.recipe(), graph, returned);
   const auto make = [&](WeightRole kind, auto&& creator) {
     for (TensorId id = 0; id < graph_.tensors.size(); ++id) {
       const Tensor& t = graph_.tensors[id];
@@ -333,7 +333,8 @@ Result<void> Forward::checkpoint(const std::string& which) {
 }
 
 void Forward::run(NodeId first, NodeId last) {
-  if (head_ && machine_.grad_enabled()) last = std::min(last, head_->first);
+  const bool loss_follows = machine_.grad_enabled() || machine_.recipe().evaluates;
+  if (head_ && loss_follows) last = std::min(last, head_->first);
   for (NodeId id = first; id < last;) {
     const parallel::Unit* block =
         machine_.grad_enabled() ? parallel::unit_from(blocks_.units, id) : nullptr;

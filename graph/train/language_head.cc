@@ -7,46 +7,54 @@
 namespace plimsoll {
 namespace {
 
-bool is_weight(const Graph& graph, TensorId id) {
-  return id != kNoTensor && graph.tensors[id].kind == TensorKind::kParameter &&
-         graph.tensors[id].shape && graph.tensors[id].shape->size() == 2 &&
-         !graph.tensors[id].quantized;
-}
+// Nodes of a layer, its adapter with casts, a soft cap and casts of scores: more than there are.
+constexpr NodeId kLongestHead = 32;
 
 bool is_linear(const Graph& graph, const Node& node) {
-  return has(node, OpRow::kDense) && has(node, OpRow::kOutputsFirst) && node.inputs.size() == 2 &&
-         is_weight(graph, node.inputs[1]);
+  if (!has(node, OpRow::kDense) || !has(node, OpRow::kOutputsFirst) || node.inputs.size() != 2)
+    return false;
+  const TensorId weight = node.inputs[1];
+  return weight != kNoTensor && graph.tensors[weight].kind == TensorKind::kParameter &&
+         graph.tensors[weight].shape && graph.tensors[weight].shape->size() == 2;
 }
 
-// The one value that the node reads; kNoTensor where it reads several.
-TensorId only_value(const Graph& graph, const Node& node) {
-  TensorId only = kNoTensor;
-  for (const TensorId in : node.inputs) {
-    if (in == kNoTensor || graph.tensors[in].kind == TensorKind::kParameter || in == only) continue;
-    if (only != kNoTensor) return kNoTensor;
-    only = in;
+// What the nodes from `first` on read that none of them made; nothing of parameters.
+std::vector<TensorId> values_before(const Graph& graph, NodeId first) {
+  std::vector<TensorId> values;
+  for (NodeId id = first; id < graph.nodes.size(); ++id) {
+    for (const TensorId in : graph.nodes[id].inputs) {
+      if (in == kNoTensor || graph.tensors[in].kind == TensorKind::kParameter) continue;
+      const NodeId maker = graph.tensors[in].producer;
+      const bool inside = maker != kNoNode && maker >= first;
+      if (!inside && std::ranges::count(values, in) == 0) values.push_back(in);
+    }
   }
-  return only;
+  return values;
 }
 
 }  // namespace
 
+// An adapter's layers have the module of the layer that they are beside.
 std::optional<LanguageHead> find_language_head(const Graph& graph,
                                                const std::vector<TensorId>& outputs) {
-  if (outputs.empty()) return std::nullopt;
+  const auto end = static_cast<NodeId>(graph.nodes.size());
+  if (outputs.empty() || end == 0) return std::nullopt;
   LanguageHead head{.scores = outputs.front()};
-  auto end = static_cast<NodeId>(graph.nodes.size());
-  for (TensorId at = head.scores; at != kNoTensor; at = only_value(graph, graph.nodes[end])) {
-    const NodeId maker = graph.tensors[at].producer;
-    // Each is made by the node right before the last one: nothing else runs after the layer.
-    if (maker == kNoNode || maker + 1 != end || graph.nodes[maker].outputs.size() != 1)
+  if (graph.tensors[head.scores].producer + 1 != end) return std::nullopt;
+  NodeId layer = kNoNode;  // the last one
+  for (NodeId id = end; id-- > 0 && end - id <= kLongestHead;) {
+    const Node& node = graph.nodes[id];
+    if (node.outputs.size() != 1 || (id + 1 < end && std::ranges::count(outputs, node.outputs[0])))
       return std::nullopt;
-    end = maker;
-    const Node& node = graph.nodes[maker];
-    if (!is_linear(graph, node)) continue;
-    head.first = maker;
+    const bool linear = is_linear(graph, node);
+    if (linear && layer != kNoNode && node.module != graph.nodes[layer].module) return std::nullopt;
+    if (linear && layer == kNoNode) layer = id;
+    const std::vector<TensorId> before = values_before(graph, id);
+    if (!linear || before.size() != 1 || before[0] != node.inputs[0]) continue;
+    head.first = id;
     head.hidden = node.inputs[0];
     head.weight = node.inputs[1];
+    head.plain = id == layer && !graph.tensors[head.weight].quantized;
     const bool given_out = std::ranges::count(outputs, head.hidden) > 0;
     return given_out ? std::nullopt : std::optional(head);
   }
@@ -58,6 +66,14 @@ bool loss_runs_head(const Recipe& recipe) {
   const bool takes_loss = recipe.mode != Mode::kInference || recipe.evaluates;
   return takes_loss && recipe.loss == Loss::kCausalLm && recipe.loss_form >= LossForm::kChunked &&
          mesh.extent(Axis::kTensor) == 1 && mesh.extent(Axis::kStage) == 1;
+}
+
+std::optional<LanguageHead> head_of_loss(const Recipe& recipe, const Graph& graph,
+                                         const std::vector<TensorId>& outputs) {
+  if (!loss_runs_head(recipe)) return std::nullopt;
+  const auto head = find_language_head(graph, outputs);
+  const bool needs_plain = recipe.loss_form == LossForm::kFusedLinear;
+  return head && needs_plain && !head->plain ? std::nullopt : head;
 }
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 #include "graph/base/setting.h"
 #include "graph/eager/ops.h"
 #include "graph/exporter/library_names.h"
+#include "graph/parallel/unit_observer.h"
 
 namespace plimsoll {
 namespace {
@@ -92,7 +93,10 @@ Result<Value> network_loss(Machine& m, Forward& values, const PlannedNetwork& ne
     loss = loss.defined() ? eager::add(m, loss, term) : term;
     if (one.kind == Loss::kNone) break;
   }
-  if (loss.defined()) return loss;
+  if (loss.defined()) {
+    if (parallel::computes_loss(m.recipe())) m.tell(&eager::Observer::end_forward);
+    return loss;
+  }
   return error("E260", "the graph has no float output to take a loss of", {},
                fmt::format("use {}, or name a model with outputs", setting("mode", "inference")));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/eager/ops.h"
+#include "graph/parallel/unit_observer.h"
 
 namespace plimsoll {
 namespace {
@@ -51,7 +52,10 @@ void run_networks(Machine& machine, Forward& forward, const Networks& chain) {
     if (i + 1 < chain.size()) feed(forward, *chain[i + 1], outputs_of(forward, *chain[i]));
   }
   // A loss that makes scores is inside the outermost module, and ends its forward pass.
-  if (!(forward.head() && machine.grad_enabled())) machine.tell(&Observer::end_forward);
+  const Recipe& recipe = machine.recipe();
+  const bool inside = forward.head() || parallel::computes_loss(recipe);
+  const bool follows = machine.grad_enabled() || recipe.evaluates;
+  if (!(inside && follows) || chain.back()->sends) machine.tell(&Observer::end_forward);
 }
 
 std::vector<Value> run_ahead(Machine& machine, Forward& forward, const Networks& ahead) {
@@ -83,6 +87,7 @@ Value penalize_gradient(Machine& machine, Forward& forward, const PlannedNetwork
   const eager::GradNodeRef leaf = machine.require_gradient(between);
   forward[input] = between;
   run_networks(machine, forward, {&network});
+  machine.tell(&Observer::end_forward);
   machine.end_autocast();
   machine.mark_end_of_forward();
   const Value& out = forward[network.outputs.front()];

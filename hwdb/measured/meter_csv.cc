@@ -37,7 +37,7 @@ Result<std::optional<double>> number(const std::string& cell, const Place& place
   const std::string_view rest(stop, static_cast<size_t>(text.data() + text.size() - stop));
   const bool sound = fault == std::errc() && value >= 0 && value < 1e18;
   if (!sound || (!rest.empty() && trimmed(rest) != unit)) {
-    return error("E512", fmt::format("a number was looked for, found \"{}\"", shortened(text, 60)),
+    return error("E512", fmt::format("expected a number, found \"{}\"", shortened(text, 60)),
                  place);
   }
   return value;
@@ -218,7 +218,7 @@ Result<MeterReading> read_meter_csv(const ByteSource& source, MeterForm form,
                                     std::optional<int64_t> steps, const Limits& limits) {
   if (form == MeterForm::kNvidiaSmi) return read_nvidia_smi(source, limits);
   if (steps) return read_nsys(source, *steps, limits);
-  return error("E108", "nsys adds up all kernels it saw: of how many steps?",
+  return error("E108", "nsys sums over all steps that it saw: how many were there?",
                {source.name(), 0, 0, {}}, setting("steps", "N"));
 }
 

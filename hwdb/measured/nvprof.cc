@@ -58,7 +58,7 @@ Result<void> add_row(const Cells& row, const Place& place, KernelTable& table) {
   if (!kernel) return {};
   const auto value = parse_number<double>(time);
   if (!value || !std::isfinite(*value) || *value < 0) {
-    return error("E512", fmt::format("a number was looked for, found \"{}\"", shortened(time, 60)),
+    return error("E512", fmt::format("expected a number, found \"{}\"", shortened(time, 60)),
                  place);
   }
   table.ms[std::string(bare_kernel_name(row[*table.name]))] += *value * table.unit;

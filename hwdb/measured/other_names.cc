@@ -148,11 +148,12 @@ void put(JsonValue::Members& members, JsonMember member, std::string_view name,
   if (same == members.end()) {
     members.push_back(std::move(member));
   } else if (text_of_one(same->value) != text_of_one(member.value)) {
-    faults.push_back(error("E515",
-                           fmt::format("{} and {} say two values", same->key, shortened(name, 60)),
-                           {std::string(file), member.line, member.column, {}})
-                         .value()
-                         .front());
+    faults.push_back(
+        error("E515",
+              fmt::format("{} and {} have different values", same->key, shortened(name, 60)),
+              {std::string(file), member.line, member.column, {}})
+            .value()
+            .front());
   }
 }
 

@@ -5,7 +5,7 @@
     plimsoll.from_torch(module, (images,)).max_batch(gpu="t4", optimizer="adamw")
     plimsoll.from_step(step, (images, labels)).max_batch(gpu="t4")
 
-What the command `plimsoll` answers, asked in this process: the same flags, the same figures.
+The answers of the command `plimsoll` in this process: the same options, the same figures.
 """
 from . import callbacks
 from ._answers import Answer, Comparison, Estimate, MaxBatch

@@ -49,11 +49,11 @@ class StepModel:
         """As a record, `*.plimsoll.json.gz`, which the command takes for a model. It holds neither weights nor code."""
         Path(path).write_bytes(self.path.read_bytes())
 
-    def estimate(self, **flags: Unpack[Flags]) -> Estimate:
-        return estimate(self, **flags)
+    def estimate(self, **options: Unpack[Flags]) -> Estimate:
+        return estimate(self, **options)
 
-    def max_batch(self, **flags: Any) -> MaxBatch:
-        return max_batch(self, **flags)
+    def max_batch(self, **options: Any) -> MaxBatch:
+        return max_batch(self, **options)
 
     def sweep(self, **parameters: Any) -> Any:
         """As plimsoll.sweep() of this model: `sweep(batch=[8, 16], gpu=["t4", "l4"])`."""
@@ -81,10 +81,10 @@ def from_step(step: Callable[..., Any], inputs: Any, dims: Mapping[str | int, Di
     With a `world_size`, `step` is called without arguments on rank `rank` of so many, shards its model and returns the step.
     """
     if not 0 <= rank < world_size:
-        raise ValueError(f"rank={rank} is none of world_size={world_size}")
+        raise ValueError(f"rank={rank} is not below world_size={world_size}")
     why = why_no_record()
     if why:
-        raise InputError([Diagnostic("E292", "error", f"no step is recorded: {why}")])
+        raise InputError([Diagnostic("E292", "error", f"the step cannot be recorded: {why}")])
     import_all()
     arguments = arguments_of(inputs)
     recorder = Recorder(step, arguments, axes_of(arguments, dims), capability, (world_size, rank) if world_size > 1 else None)

@@ -46,7 +46,7 @@ def _longest(values: Any, targets: Any, lengths: Any, batch: int) -> int:
     if known is not None:
         with no_dispatch():
             return int(known.max()) if known.numel() else 0
-    values.state("targets of the CTC loss are as long as each other, and fill what they are in")
+    values.state("all targets of the CTC loss are as long as their tensor")
     return int(targets.shape[1] if targets.dim() == 2 else -(-targets.numel() // max(batch, 1)))
 
 

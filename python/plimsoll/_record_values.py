@@ -70,7 +70,7 @@ class Values:
         def moved(leaf: Any) -> Any:
             if not isinstance(leaf, torch.Tensor) or not leaf.dim() or leaf.device.type != "cpu":
                 return leaf
-            self.state("tensors of the host that meet the card's lie there")
+            self.state("tensors on the CPU that are combined with tensors on the GPU are on the GPU")
             on_card = torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="cuda")
             numbers = self.known.of(leaf)
             if numbers is not None:
@@ -153,7 +153,7 @@ class Values:
         no = self._is_no(tensor)
         if tensor.dtype == torch.bool:
             if not no:
-                self.state("conditions that the step reads hold")
+                self.state("conditions that the step reads are true")
             return not no
         self.state("numbers that the step reads are 1")
         if tensor.dtype.is_complex:
@@ -162,7 +162,7 @@ class Values:
 
     def nonzero(self, mask: Any) -> Any:
         most = self._at_most(mask)
-        self.state("masks select every element" if most == mask.numel() else "masks select as many elements as were marked in them")
+        self.state("masks select every element" if most == mask.numel() else "masks select as many elements as the step sets in them")
         return mask.new_empty((most, mask.dim()), dtype=torch.int64)
 
     def _expanded(self, indices: Any) -> list[Any]:
@@ -181,7 +181,7 @@ class Values:
         return source.new_empty((torch.broadcast_shapes(source.shape, mask.shape).numel(),))
 
     def nms(self, boxes: Any, *_: Any) -> Any:
-        self.state("no box suppresses another")
+        self.state("non-maximum suppression removes no box")
         return boxes.new_empty((boxes.shape[0],), dtype=torch.int64)
 
 

@@ -167,7 +167,7 @@ class Collectives:
         for ranks, number in self.groups.items():
             apart = ranks[1] - ranks[0]
             if list(ranks) != list(range(ranks[0], ranks[0] + apart * len(ranks), apart)):
-                raise ValueError(f"a process group of ranks {ranks[:8]}, which are not evenly apart: a mesh has none such")
+                raise ValueError(f"a process group of ranks {ranks[:8]}: a mesh has only groups with evenly spaced ranks")
             rows.append([self._axes.get(number, ""), apart, len(ranks)])
         taken: dict[str, tuple[int, int]] = {}
         for row in sorted(rows, key=lambda row: row[1:]):

@@ -40,16 +40,16 @@ def sweep(model: str | os.PathLike[str] | None = None, *, plan: str | os.PathLik
         found = plimsoll.sweep("builtin:resnet50", gpu=["t4", "l4"], batch=np.arange(8, 257, 8))
         found[found["fits"]]["batch"].max()
 
-    Arrays and lists are swept, every other keyword is a flag of `plimsoll sweep` (`precision="amp-bf16"`,
+    Arrays and lists are axes of the grid. Every other keyword is an option of `plimsoll sweep` (`precision="amp-bf16"`,
     `threads=2`, `out="log.jsonl"`, `memory_only=True`). `emit="slurm"`, "csv" or "plan", or several of them, writes what
-    fits into the folder `emit_to`. A record has the parameters, the figures of `sweep --json`,
-    and `error`, empty where there is an answer; without one counts are -1.
+    fits into the folder `emit_to`. A record has the parameters, the figures of `sweep --json` and `error`. If there is
+    an answer, `error` is empty; otherwise counts are -1.
     """
     swept = {name: _plain(values) for name, values in parameters.items() if _is_swept(values)}
     trainings = [name for name in swept if name in recorded_for(model)]
     if trainings:
         if emit or emit_to or "out" in parameters:
-            raise TypeError(f"one sweep writes files of one training: not of several values of {', '.join(trainings)}")
+            raise TypeError(f"a sweep with emit= or out= takes one value of {', '.join(trainings)}")
         return _table(_of_trainings(model, parameters, swept, trainings))
     return _table(_records(model, plan, swept, parameters, flags_of({"emit": emit, "emit_to": emit_to})))
 

@@ -56,11 +56,11 @@ class TorchModel:
         recorded = os.fspath(path).endswith(".plimsoll.json.gz")
         Path(path).write_bytes((Path(self.answering({**self.settings, **settings})[0]) if recorded else self._exported()).read_bytes())
 
-    def estimate(self, **flags: Any) -> Estimate:
-        return estimate(self, **flags)
+    def estimate(self, **options: Any) -> Estimate:
+        return estimate(self, **options)
 
-    def max_batch(self, **flags: Any) -> MaxBatch:
-        return max_batch(self, **flags)
+    def max_batch(self, **options: Any) -> MaxBatch:
+        return max_batch(self, **options)
 
     def sweep(self, **parameters: Any) -> Any:
         """As plimsoll.sweep() of this model: `sweep(batch=[8, 16], gpu=["t4", "l4"])`."""
@@ -113,12 +113,12 @@ class TorchModel:
             except InputError as fault:
                 why = fault
         if self._via == "record":
-            raise why if isinstance(why, InputError) else InputError([Diagnostic("E292", "error", f"no step is recorded: {why}")])
+            raise why if isinstance(why, InputError) else InputError([Diagnostic("E292", "error", f"the step cannot be recorded: {why}")])
         try:
             self._exported()
         except InputError as fault:
             raise (why if isinstance(why, InputError) else fault) from fault
-        warnings.warn(f"no step of the module is recorded, its graph answers, by torch.export: {why}", PlimsollWarning, stacklevel=4)
+        warnings.warn(f"the step of the module cannot be recorded, the answer comes from its graph (torch.export): {why}", PlimsollWarning, stacklevel=4)
         self._via = "onnx"
 
     def _recorder(self, settings: Mapping[str, Any]) -> _ModuleRecorder:
@@ -240,7 +240,7 @@ def from_torch(module_or_factory: torch.nn.Module | Callable[[], torch.nn.Module
     an InputError (E292, E291) says what PyTorch does not run.
     """
     if via not in (None, "record", "onnx"):
-        raise ValueError(f"via={via!r} is none of 'record' and 'onnx'")
+        raise ValueError(f"via={via!r} is not 'record' or 'onnx'")
     if not callable(module_or_factory):
         raise TypeError(f"from_torch takes a module or a function that builds one, not {type(module_or_factory).__name__}")
     return TorchModel(module_or_factory, inputs, dynamic, via, capability, settings)

@@ -1,4 +1,4 @@
-"""plimsoll.estimate() and its kin: the command's verbs."""
+"""plimsoll.estimate() and the other commands."""
 from __future__ import annotations
 
 import os
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 Model = Union[str, "os.PathLike[str]"]  # a file, "builtin:NAME", or what from_torch() made
 
 
-def estimate(model: Model, *, ask_cudnn: bool = False, **flags: Unpack[Flags]) -> Estimate:
-    """What a training step takes of a GPU, and how long it runs.
+def estimate(model: Model, *, ask_cudnn: bool = False, **options: Unpack[Flags]) -> Estimate:
+    """The GPU memory of a training step, and its time.
 
         plimsoll.estimate("builtin:resnet50", gpu="t4", batch=8).fits
 
-    Keywords are the flags of `plimsoll estimate`: `dim={"sequence": 512}`, `freeze=["backbone.*"]`, `compile=True`.
+    Keywords are the options of `plimsoll estimate`: `dim={"sequence": 512}`, `freeze=["backbone.*"]`, `compile=True`.
     """
-    file, given = asked(model, known(flags))
+    file, given = asked(model, known(options))
     arguments = ["estimate", file, *flags_of({**given, "ask_cudnn": ask_cudnn}), "--json"]
     return Estimate(arguments, run(*arguments), model)
 
 
 def max_batch(model: Model, *, vary: str | None = None, multiple: int | None = None, max: int | None = None,
-              confidence: float | None = None, **flags: Unpack[Flags]) -> MaxBatch:
+              confidence: float | None = None, **options: Unpack[Flags]) -> MaxBatch:
     """The largest batch that fits safely, or with `vary` the largest image or dimension."""
     own = {"vary": vary, "multiple": multiple, "max": max, "confidence": confidence}
-    file, given = asked(model, known(flags))
+    file, given = asked(model, known(options))
     arguments = ["max-batch", file, *flags_of({**given, **own}), "--json"]
     return MaxBatch(arguments, run(*arguments), model)
 
 
 def compare(models: Model | Sequence[Model], *, price: dict[str, float] | None = None,
-            **flags: Unpack[Flags]) -> Comparison:
+            **options: Unpack[Flags]) -> Comparison:
     """One or more models on one or more GPUs, `gpu=["t4", "l4"]`: a sequence of estimates, models first."""
     several = [models] if isinstance(models, (str, os.PathLike)) else models
-    gpu = flags.pop("gpu", "local")
+    gpu = options.pop("gpu", "local")
     gpus = [text_of(gpu)] if isinstance(gpu, (str, os.PathLike)) else [text_of(one) for one in gpu]
-    names = [asked(model, known(flags))[0] for model in several]
-    shared = flags_of({**settings_of(models), **known(flags)})
+    names = [asked(model, known(options))[0] for model in several]
+    shared = flags_of({**settings_of(models), **known(options)})
     arguments = ["compare", *names, *flags_of({"gpu": gpus, "price": price}), *shared, "--json"]
     each = [["estimate", name, f"--gpu={one}", *shared, "--json"] for name in names for one in gpus]
     return Comparison(arguments, run(*arguments), models, each)

@@ -29,19 +29,20 @@ class DoesNotFit(RuntimeError):
 class Check:
     """What the callbacks share: a module is estimated with the inputs of its first call, before that call runs.
 
-    `gpu` and all other flags are those of plimsoll.estimate(), the batch else that of the first call. `part` is the
-    submodule that is called, where that is not the module itself, `dynamic` as for from_torch(). `estimate` holds the
-    answer; one that does not fit raises DoesNotFit, unless `stop` is False. `measured` names a file for the median step
-    after the first `warmup`, and for PyTorch's peak of memory; plimsoll.validate() reads it. The model lies beside it.
+    `gpu` and all other options are those of plimsoll.estimate(). The default batch is that of the first call. `part` is
+    the submodule that is called, if that is not the module itself. `dynamic` is as for from_torch(). `estimate` has the
+    answer. One that does not fit raises DoesNotFit, unless `stop` is False. `measured` names a file for the median step
+    time after the first `warmup` steps and for PyTorch's peak memory. plimsoll.validate() reads it. The model is written
+    to the same folder.
     """
 
     def __init__(self, *, part: str = "", dynamic: Any = None, stop: bool = True, warmup: int = 5,
-                 measured: str | os.PathLike[str] | None = None, gpu: str = "local", **flags: Any) -> None:
+                 measured: str | os.PathLike[str] | None = None, gpu: str = "local", **options: Any) -> None:
         super().__init__()
         self.estimate: Estimate | None = None
         self._part, self._dynamic, self._stop, self._warmup = part, dynamic, stop, warmup
         self._measured = None if measured is None else Path(measured)
-        self._flags = {"gpu": gpu, **flags}
+        self._flags = {"gpu": gpu, **options}
         self._model: TorchModel | None = None
         self._steps: list[float] = []
         self._began = 0.0

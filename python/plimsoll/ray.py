@@ -1,11 +1,11 @@
-"""Sweeps on a Ray cluster: what `plimsoll sweep` prints and writes, byte for byte, worked out by many machines.
+"""Sweeps on a Ray cluster: many machines compute what `plimsoll sweep` prints and writes, byte for byte.
 
     python -m plimsoll.ray plan.yaml --json --out swept.jsonl
     python -m plimsoll.ray plan.yaml --json --resume swept.jsonl --address ray://head:10001
 
-Flags are those of `plimsoll sweep`; `--address` names a running cluster (else RAY_ADDRESS, or one is started on this
-machine) and `--shards` how many parts the sweep is cut into. Plan and models must lie where every machine sees them
-under the same path. A shard whose worker dies is worked out by another.
+Options are those of `plimsoll sweep`. `--address` names a running cluster (else RAY_ADDRESS, else Ray starts on this
+machine). `--shards` is the number of parts that the sweep is divided into. Plan and models must have the same path on
+every machine. If a worker dies, another one computes its part.
 """
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def _whole_lines(log: BinaryIO) -> bytes:
     end = text.rfind(b"\n") + 1
     torn = text[end:]
     if torn and not any(torn.startswith(begin) or begin.startswith(torn) for begin in _BEGINS):
-        raise _Refused(3, f"{log.name}: its last line is none of a sweep; it is left as it is")
+        raise _Refused(3, f"{log.name}: its last line is not one of a sweep; the file is unchanged")
     if text[:end] and not text.startswith(_BEGINS[0]):
-        raise _Refused(3, f"{log.name}: its first line is none of a sweep; it is left as it is")
+        raise _Refused(3, f"{log.name}: its first line is not one of a sweep; the file is unchanged")
     log.truncate(end)
     log.seek(end)
     return text[:end]

@@ -75,12 +75,12 @@ TEST_CASE("machine facts: what a run told stands in the file, and the estimate u
   REQUIRE(here);
   // Of the first plan that the tests' card lists.
   CHECK(here->memory.workspace_bytes == 100);
-  CHECK(says(*here, "26 of 26 convolutions as listed by cuDNN 9.10.2 on this card"));
+  CHECK(says(*here, "26 of 26 convolutions as listed by cuDNN 9.10.2 on this GPU"));
   CHECK(says(*here, "this GPU ran at 1485 MHz"));
   CHECK(here->time.host_id == "measured");
   // A T4's 40 multiprocessors of 1024 threads are taken to hold 2 KiB for each without the file.
   CHECK(here->memory.context_bytes - plain->memory.context_bytes == (300 - 80) << 20);
-  CHECK(says(*here, "the driver's 300 MiB of it as measured on this card"));
+  CHECK(says(*here, "of it, 300 MiB of the driver were measured on this GPU"));
   // Of another version of cuDNN, or of another card, it says nothing.
   request.cudnn = "8.9";
   CHECK_FALSE(says(*estimate(request, *hwdb), "as listed by"));

@@ -58,7 +58,7 @@ const std::vector<Row> kRows = {
     {"F1", {}, 2, "", "plimsoll estimate builtin:"},
     {"F2", {"estmate", "x"}, 2, "E101", "did you mean estimate?"},
     {"F2", estimate({"--batc", "3"}), 2, "E101", "did you mean --batch?"},
-    {"F2", {"--batch", "3"}, 2, "E101", "flags follow the command"},
+    {"F2", {"--batch", "3"}, 2, "E101", "options follow the command"},
     {"F2", estimate({"extra"}), 2, "E101", "unknown argument extra"},
     {"F2", {"estimate", "--gpu", "l4"}, 2, "E108", "which model?"},
     {"F2", {"estimate", kNet}, 2, "E109", "plimsoll gpus"},
@@ -301,7 +301,7 @@ TEST_CASE("cli: the first line answers") {
   CHECK(coloured.out.starts_with("\x1b[31mDOES NOT FIT\x1b[0m   peak "));
   const Ran quiet = run_plimsoll({"estimate", kNet, "--gpu", "l4", "--quiet"});
   CHECK(quiet.status == 0);
-  CHECK(std::ranges::count(quiet.out, '\n') == 2);
+  CHECK(std::ranges::count(quiet.out, '\n') == 3);
 }
 
 TEST_CASE("cli: messages as JSON, one object a line") {

@@ -56,7 +56,7 @@ const std::vector<std::pair<std::vector<std::string>, const char*>> kAsked = {
     {{"estimate", kSqueezeNet, "--gpu", "l4", "--workers", "4"}, "Host memory: "},
     {{"estimate", kSqueezeNet, "--gpu", "l4", "--layers"}, "features.0"},
     {{"estimate", kSqueezeNet, "--gpu", "quadro-p4000", "--layers", "--wide"},
-     "  forward WINOGRAD compute "},
+     "  WINOGRAD               compute"},
     {{"estimate", kSqueezeNet, "--gpu", "l4", "--depth", "1"}, "features"},
     {{"estimate", kSqueezeNet, "--gpu", "l4", "--why"}, "Kept for the backward pass"},
     {{"estimate", kSqueezeNet, "--gpu", "l4", "--kernels"}, "conv forward"},

@@ -36,7 +36,7 @@ TEST_CASE("cli: flags of other programs are answered with what stands for them")
     const Ran ran = run_plimsoll({"estimate", "builtin:resnet50", "--gpu", "t4", flag, "32"});
     CAPTURE(ran.err);
     CHECK(ran.status == 2);
-    CHECK(says(ran, std::string("unknown flag ") + flag));
+    CHECK(says(ran, std::string("unknown option ") + flag));
     CHECK(says(ran, help));
     CHECK_FALSE(says(ran, "did you mean"));
   }

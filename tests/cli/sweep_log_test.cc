@@ -207,8 +207,8 @@ TEST_CASE("cli sweep: answers are believed only where all that they rest on is t
   folder.write("p.yaml", std::string(kTwoModels) + "# another\n");
   refused({}, "the plan changed");
   folder.write("p.yaml", kTwoModels);
-  refused({"--precision", "amp-fp16"}, "the flags changed");
-  refused({"--memory-only"}, "the flags changed");
+  refused({"--precision", "amp-fp16"}, "the options changed");
+  refused({"--memory-only"}, "the options changed");
   std::filesystem::create_directories(folder.path("own/devices"));
   folder.write("own/devices/another.json", "{}");
   refused({"--hwdb", "own"}, "the data of GPUs and frameworks");

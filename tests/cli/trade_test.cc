@@ -18,10 +18,11 @@ TEST_CASE("cli: a table of GPUs or of scratch memory has a line for each") {
   };
   const Ran gpus = with({"--gpus", "2..4", "--link", "pcie-3-x16"});
   CHECK(gpus.status == 0);
-  CHECK(std::count(gpus.out.begin(), gpus.out.end(), '\n') == 4);  // and the titles
+  for (const char* row : {"\n   2  ", "\n   3  ", "\n   4  "}) CHECK(says(gpus.out, row));
+  CHECK(gpus.out.starts_with("builtin:alexnet, batch 32 per GPU, on gtx-titan-x\n"));
   const Ran knees = with({"--framework", "torch7", "--workspace-limit", "sweep"});
   CHECK(knees.status == 0);
-  CHECK(knees.out.starts_with("workspace limit"));
+  CHECK(knees.out.starts_with("builtin:alexnet, batch 32, on gtx-titan-x\n\nworkspace limit"));
   CHECK(with({"--gpus", "4..2"}).status == 2);
   CHECK(with({"--gpus", "2..many"}).status == 2);
   CHECK(with({"--workspace-limit", "swept"}).status == 2);

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from transformers.modeling_outputs import MoeCausalLMOutputWithPast
 
 import family_gemma4
@@ -88,12 +89,42 @@ FAMILIES |= {
                                           "projector_output_dim": 256}, "text_config": LLAMA4_WORDS},
                {"vision_config": {"hidden_size": 1408, "image_size": 336, "vision_output_dim": 4096}, "text_config": {"model_type": "llama4_text"}}),
 }
+SQUARE = TOWER | {"image_size": [112, 112], "patch_size": [14, 14]}
+FAMILIES |= {
+    "internvl": ("InternVLForConditionalGeneration", {"vision_config": {"model_type": "internvl_vision", **SQUARE}, "text_config": {"model_type": "qwen2", **GROUPED}},
+                 {"vision_config": {"model_type": "internvl_vision", "attention_bias": True},
+                  "text_config": {"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
+                                  "num_key_value_heads": 2, "vocab_size": 151674}}),
+    "mistral3": ("Mistral3ForConditionalGeneration",
+                 {"vision_config": {"model_type": "pixtral", **TOWER}, "text_config": {"model_type": "mistral", **GROUPED}},
+                 {"vision_config": {"model_type": "pixtral", "image_size": 1540, "patch_size": 14}, "tie_word_embeddings": False,
+                  "text_config": {"model_type": "mistral", "hidden_size": 5120, "intermediate_size": 32768, "num_hidden_layers": 40, "head_dim": 128,
+                                  "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 131072, "tie_word_embeddings": False}}),
+}
+SMOL = {"vision_config": TOWER, "scale_factor": 2, "text_config": {"model_type": "llama", **GROUPED, "pad_token_id": 0}}
+FAMILIES |= {
+    "smolvlm": ("SmolVLMForConditionalGeneration", SMOL,
+                {"vision_config": {"model_type": "smolvlm_vision", "image_size": 512, "patch_size": 16, "hidden_size": 768, "num_attention_heads": 12}, "scale_factor": 4,
+                 "text_config": {"model_type": "llama", "vocab_size": 49280, "hidden_size": 960, "intermediate_size": 2560, "num_hidden_layers": 32, "head_dim": 64,
+                                 "num_attention_heads": 15, "num_key_value_heads": 5, "pad_token_id": 2}}),
+    "idefics3": ("Idefics3ForConditionalGeneration", SMOL,
+                 {"vision_config": {"image_size": 364, "patch_size": 14, "intermediate_size": 4304, "num_hidden_layers": 27}, "scale_factor": 2,
+                  "text_config": {"model_type": "llama", "vocab_size": 128259, "intermediate_size": 14336, "num_key_value_heads": 8, "pad_token_id": 2}}),
+}
 FAMILIES |= family_gemma4.FAMILIES
-UNRUN = ("llama4", "gemma3", "glm4_moe", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
+UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
 PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
+
+
+PADDED = ("smolvlm", "idefics3")   # take the images that are not padding out of all
+
+
+def all_chosen(take):
+    """x[mask] where the mask chooses all of them: fake tensors do not know how many."""
+    return lambda x, index: x.clone() if isinstance(index, torch.Tensor) and index.dtype == torch.bool else take(x, index)
 
 
 class MaskedScatter(torch.autograd.Function):
@@ -219,6 +250,17 @@ def workload(name, model, config, batch, length):
     if name in SIDES:
         return gridded(name, model, config, batch, length)
     side = config.vision_config.image_size
+    if name == "mistral3":   # the host reads how many patches each image has
+        model.forward = functools.partial(model.forward, image_sizes=[(side, side)] * batch)
+        patches = (side // config.vision_config.patch_size // config.spatial_merge_size) ** 2
+        FakeTensor.tolist = lambda tensor: [patches] * tensor.numel()
+    side = side if isinstance(side, int) else side[0]
+    if name in PADDED:
+        if torch.Tensor.__getitem__.__name__ != "<lambda>":
+            torch.Tensor.__getitem__ = all_chosen(torch.Tensor.__getitem__)
+        FakeTensor.tolist = lambda tensor: [1] * tensor.numel()
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 1, 3, side, side),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
     inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 3, side, side)}
     if name in TYPED:
         inputs["token_type_ids"] = torch.zeros(batch, length, dtype=torch.int64)

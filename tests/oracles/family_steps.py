@@ -3,7 +3,7 @@ the model itself takes of labels.
 
     ORACLE_CAPABILITY=80 python family_steps.py ../golden/memory/family_steps.json [NAME ...]
 
-A line for each family: what its config.json says, and saved and peak bytes of a steady step for eager and sdpa attention in fp32
+A line for each family: what its config.json says (the small one as transformers saves it), and saved and peak bytes of a steady step for eager and sdpa attention in fp32
 and bf16, and with peft's LoRA beside every linear layer in bf16. Parameter counts of two configurations each, the class's own defaults among them, are counted on the meta device.
 """
 import pretended_gpu
@@ -25,7 +25,12 @@ from transformers.initialization import no_init_weights  # noqa: E402
 
 import family_boxes  # noqa: E402
 import family_diffusers  # noqa: E402
+import family_encoders  # noqa: E402
 import family_images  # noqa: E402
+import family_languages  # noqa: E402
+import family_pictures  # noqa: E402
+import family_speech  # noqa: E402
+import family_translators  # noqa: E402
 import hugging_face  # noqa: E402
 import memory_oracle  # noqa: E402
 from recipes import Recipe  # noqa: E402
@@ -163,21 +168,45 @@ FAMILIES |= {
                          "num_global_key_value_heads": 2, "hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 128, "top_k_experts": 8,
                          "moe_intermediate_size": 704, "attention_k_eq_v": True, "sliding_window": 1024, "final_logit_softcapping": 30.0}),
 }
-FAMILIES |= family_images.FAMILIES | family_diffusers.FAMILIES | family_boxes.FAMILIES
+TASKS = {"ForSequenceClassification": "SEQ_CLS", "ForTokenClassification": "TOKEN_CLS", "ForQuestionAnswering": "QUESTION_ANS"}
+FAMILIES |= {
+    "qwen3+sequence": ("Qwen3ForSequenceClassification", FAMILIES["qwen3"][1] | {"num_labels": 3}, FAMILIES["qwen3"][2] | {"num_labels": 1}),
+    "llama+token": ("LlamaForTokenClassification", GROUPED | {"num_labels": 9}, FAMILIES["llama"][2]),
+    "gpt2+sequence": ("GPT2ForSequenceClassification", FAMILIES["gpt2"][1], FAMILIES["gpt2"][2]),
+    "mistral+answers": ("MistralForQuestionAnswering", GROUPED, {"num_key_value_heads": 8}),
+    "bert+sequence": ("BertForSequenceClassification", ENCODER, FAMILIES["bert"][2] | {"num_labels": 6}),
+    "bert+token": ("BertForTokenClassification", ENCODER | {"num_labels": 9}, FAMILIES["bert"][2]),
+    "bert+answers": ("BertForQuestionAnswering", ENCODER, FAMILIES["bert"][2]),
+    "roberta+sequence": ("RobertaForSequenceClassification", ENCODER, FAMILIES["roberta"][2]),
+    "albert+sequence": ("AlbertForSequenceClassification", ENCODER | {"embedding_size": 64}, {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}),
+    "electra+sequence": ("ElectraForSequenceClassification", ENCODER | {"embedding_size": 128}, FAMILIES["bert"][2]),
+    "deberta_v2+sequence": ("DebertaV2ForSequenceClassification",
+                            family_encoders.FAMILIES["deberta_v2"][1] | {"problem_type": "single_label_classification"}, family_encoders.FAMILIES["deberta_v2"][2]),
+    "distilbert+sequence": ("DistilBertForSequenceClassification", FAMILIES["distilbert"][1], {"vocab_size": 28996}),
+    "modernbert+sequence": ("ModernBertForSequenceClassification", FAMILIES["modernbert"][1] | {"classifier_pooling": "mean"}, FAMILIES["modernbert"][2]),
+    "modernbert+token": ("ModernBertForTokenClassification", FAMILIES["modernbert"][1], FAMILIES["modernbert"][2]),
+}
+FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pictures.FAMILIES | family_images.FAMILIES
+FAMILIES |= family_diffusers.FAMILIES | family_boxes.FAMILIES | family_languages.FAMILIES | family_speech.FAMILIES
 BATCH, LENGTH = 4, 128
-DIMS = family_diffusers.DIMS | family_boxes.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
+DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | family_speech.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
     {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
 
 
+def task_of(class_name):
+    """As peft calls it, which trains such a head whole; None for language models."""
+    return next((task for end, task in TASKS.items() if class_name.endswith(end)), None)
+
+
 class Labelled(torch.nn.Module):
-    """A model that is given tokens and labels by position."""
+    """A model that is given its inputs by position."""
 
-    def __init__(self, model, name):
+    def __init__(self, model, names):
         super().__init__()
-        self.model, self.name = model, name
+        self.model, self.names = model, names
 
-    def forward(self, tokens, labels):
-        return self.model(**{self.name: tokens, "labels": labels})
+    def forward(self, *inputs):
+        return self.model(**dict(zip(self.names, inputs)))
 
 
 class Step(memory_oracle.Step):
@@ -195,9 +224,16 @@ class Step(memory_oracle.Step):
         self.optimizer.zero_grad()
 
 
+def classes(class_name):
+    """The model's and its config's: "Model", or "Model/model type" where several model types share one."""
+    name, _, model_type = class_name.partition("/")
+    kind = getattr(transformers, name)
+    return kind, transformers.CONFIG_MAPPING[model_type] if model_type else kind.config_class
+
+
 def config_of(class_name, values, attention="sdpa"):
-    kind = getattr(transformers, class_name)
-    config = kind.config_class(**values)
+    kind, config_class = classes(class_name)
+    config = config_class(**values)
     config.use_cache = config.get_text_config().use_cache = False   # of a text model beside a tower, too
     config._attn_implementation = attention
     return kind, config
@@ -213,16 +249,26 @@ def workload(class_name, values, attention):
     model.tie_weights()
     if config.model_type in family_boxes.FAMILIES:
         return family_boxes.workload(model, BATCH)
+    if class_name.endswith("ForCTC"):
+        return family_speech.workload(model, BATCH)
     if hasattr(config, "vision_config"):
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
-        side = config.image_size
+        side = getattr(config, "image_size", family_pictures.SIDE)
         return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
     if model.main_input_name == "input_features":
         features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
         return Workload(model, {"input_features": features, "labels": torch.randint(0, config.vocab_size, (BATCH, LENGTH))}, loss="sum")
     tokens = lambda: torch.randint(0, values.get("vocab_size", 2000), (BATCH, LENGTH))  # noqa: E731
-    return Workload(model, {"input_ids": tokens(), "labels": tokens()}, loss="sum")
+    if class_name.endswith("ForSequenceClassification"):
+        return Workload(model, {"input_ids": tokens(), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
+    if class_name.endswith("ForQuestionAnswering"):
+        places = lambda: torch.randint(0, LENGTH, (BATCH,))  # noqa: E731
+        return Workload(model, {"input_ids": tokens(), "start_positions": places(), "end_positions": places()}, loss="sum")
+    if class_name.endswith("ForTokenClassification"):
+        return Workload(model, {"input_ids": tokens(), "labels": torch.randint(0, config.num_labels, (BATCH, LENGTH))}, loss="sum")
+    places = {"bbox": torch.zeros(BATCH, LENGTH, 4, dtype=torch.int64)} if config.model_type == "layoutlm" else {}
+    return Workload(model, {"input_ids": tokens(), **places, "labels": tokens()}, loss="sum")
 
 
 def figures(work, recipe, kind=Step):
@@ -256,9 +302,9 @@ def wrapped(name, class_name, work):
         return family_diffusers.Denoised(work.model, list(work.inputs))
     if name in family_boxes.FAMILIES:
         return family_boxes.Detector(work.model)
-    if name in family_images.FAMILIES:
+    if name in family_images.FAMILIES or name == "layoutlm":
         return family_images.Named(work.model, name, list(work.inputs))
-    return Labelled(work.model, next(iter(work.inputs)))
+    return Labelled(work.model, list(work.inputs))
 
 
 def measure(name, class_name, values, attention, precision, targets=None):
@@ -269,7 +315,8 @@ def measure(name, class_name, values, attention, precision, targets=None):
         made = workload(class_name, values, attention)
     work = recipe.typed(made)
     if targets:
-        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules=targets))
+        names = targets if targets == "all-linear" else targets.split(",")
+        work.model = peft.get_peft_model(work.model, peft.LoraConfig(r=8, target_modules=names, task_type=task_of(class_name)))
     work.model = wrapped(name, class_name, work)
     lora = {"targets": targets} if targets else {}
     return {"attention": attention, "precision": precision, **lora, **figures(work, recipe)}
@@ -285,20 +332,32 @@ def parameters(class_name, values):
     return sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
 
 
+def saved_config(class_name, values):
+    """What save_pretrained() writes: keys that transformers derives stand in it too."""
+    written = json.loads(classes(class_name)[1](**values).to_json_string())
+    return {key: value for key, value in written.items() if key != "transformers_version"}
+
+
 def line(name, class_name, small, published):
     of_diffusers = name in family_diffusers.FAMILIES
-    called = {"_class_name": class_name} if of_diffusers else {"model_type": getattr(transformers, class_name).config_class.model_type}
+    called = {"_class_name": class_name} if of_diffusers else {"model_type": classes(class_name)[1].model_type}
+    if task_of(class_name):
+        called["architectures"] = [class_name]
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
-              for values in (small, published, {})[:2 if name in family_images.UNRUN else 3]]
+              for values in (small, published, {})[:2 if name in family_images.UNRUN + family_languages.UNBUILT else 3]]
+    if not of_diffusers:
+        counts[0]["config"] = saved_config(class_name, small) | called
     cases = []
     for attention in ("sdpa",) if of_diffusers else ("eager", "sdpa"):
-        for precision, targets in (("fp32", None), ("bf16", None), ("bf16", "all-linear")):
+        # Of heads but a sequence's, peft would adapt and save the same layer.
+        targets = "query,value,q_proj,v_proj,Wqkv" if task_of(class_name) in ("TOKEN_CLS", "QUESTION_ANS") else "all-linear"
+        for precision, adapted in (("fp32", None), ("bf16", None), ("bf16", targets)):
             try:
-                cases.append(measure(name, class_name, small, attention, precision, targets))
+                cases.append(measure(name, class_name, small, attention, precision, adapted))
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
     dims = {"dims": DIMS[name]} if name in DIMS else {}
-    length = {} if name in family_boxes.FAMILIES else {"sequence": LENGTH}
+    length = {} if name in family_boxes.FAMILIES | family_pictures.FAMILIES | family_speech.FAMILIES else {"sequence": LENGTH}
     return {"name": name, "batch": BATCH, **length, **dims, "counts": counts, "cases": cases}
 
 

@@ -1,15 +1,19 @@
 """What optimizers keep and hold: makes ../golden/memory/optimizers.json from the libraries' own code.
 
     python optimizers.py ../golden/memory/optimizers.json
+    python optimizers.py ../golden/memory/optimizers.json TORCH_2_0   # those of PyTorch 2.0, beside the others
 
-Each optimizer steps twice on the CPU over parameters of several shapes and types. Of the second step it is recorded
+TORCH_2_0 is a folder with the package torch of 2.0.1, any platform's (`pip download --no-deps torch==2.0.1`, unpacked): its
+optimizers are Python alone, which today's tensors run. Each optimizer steps twice on the CPU over parameters of several shapes and types. Of the second step it is recorded
 which states there are, in the order of the parameters, and the most bytes of temporaries at once, rounded up as the
 caching allocator does. Single numbers are left out of the temporaries: on a CPU those of the device and those of the
 host look alike. Needs torch, bitsandbytes, lion-pytorch and torch_optimizer.
 """
+import importlib.util
 import itertools
 import json
 import sys
+import types
 import warnings
 from importlib.metadata import version
 from pathlib import Path
@@ -63,6 +67,25 @@ def torch_optimizers():
 OPTIMIZERS = {**dict(torch_optimizers()), "adam8bit": adam8bit, "lion": lion, "lamb": lamb, "muon": muon}
 
 
+def loaded(name, path, **options):
+    spec = importlib.util.spec_from_file_location(name, path, **options)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def torch_2_0_optimizers(folder):
+    """By lists, as PyTorch 2.0 has them; its tensors are grouped by a function of its own."""
+    optimizers = Path(folder) / "torch" / "optim"
+    groups = loaded("torch_2_0_groups", Path(folder) / "torch" / "utils" / "_foreach_utils.py")
+    sys.modules["torch_2_0"] = types.ModuleType("torch_2_0")
+    sys.modules["torch_2_0"].__path__ = [str(optimizers)]
+    for name, kind in (("adam", "Adam"), ("adamw", "AdamW")):
+        module = loaded(f"torch_2_0.{name}", optimizers / f"{name}.py")
+        module._group_tensors_by_device_and_dtype = groups._group_tensors_by_device_and_dtype
+        yield name + "-2.0", lambda p, decay, k=getattr(module, kind): [k(p, lr=1e-3, weight_decay=decay, foreach=True)]
+
+
 class Trace(StorageTrace):
     """Storages of the CPU, without single numbers."""
     DEVICE = "cpu"
@@ -91,9 +114,9 @@ def states(parameter, optimizers, fused):
                 yield type_of(value)
 
 
-def measure(name, types, decay):
-    parameters = [parameter(text) for text in types]
-    optimizers = OPTIMIZERS[name](parameters, decay)
+def measure(name, made, texts, decay):
+    parameters = [parameter(text) for text in texts]
+    optimizers = made(parameters, decay)
     for optimizer in optimizers:
         optimizer.step()
     trace = Trace()
@@ -110,19 +133,30 @@ def measure(name, types, decay):
     return {"states": [list(states(p, optimizers, name.endswith("-fused"))) for p in parameters], "temporaries": most}
 
 
+def measured(optimizers):
+    for (name, made), (what, texts), decay in itertools.product(optimizers.items(), SETS.items(), (0, 0.01)):
+        try:
+            case = {"optimizer": name, "weight_decay": decay > 0, "parameters": texts, **measure(name, made, texts, decay)}
+            print(name, what, decay, case["temporaries"], flush=True)
+            yield case
+        except Exception as error:
+            print(name, what, decay, type(error).__name__, str(error)[:200], flush=True)
+
+
 def main():
     warnings.filterwarnings("ignore")
     torch.manual_seed(1)
-    cases = []
-    for name, (what, types), decay in itertools.product(OPTIMIZERS, SETS.items(), (0, 0.01)):
-        try:
-            cases.append({"optimizer": name, "weight_decay": decay > 0, "parameters": types, **measure(name, types, decay)})
-            print(name, what, decay, cases[-1]["temporaries"], flush=True)
-        except Exception as error:
-            print(name, what, decay, type(error).__name__, str(error)[:200], flush=True)
-    versions = {name: version(name) for name in ("torch", "bitsandbytes", "lion-pytorch", "torch_optimizer")}
+    path = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        golden = json.loads(path.read_text())
+        versions = {**golden["versions"], "torch-2.0": "2.0.1"}
+        cases = [case for case in golden["cases"] if not case["optimizer"].endswith("-2.0")]
+        cases += measured(dict(torch_2_0_optimizers(sys.argv[2])))
+    else:
+        versions = {name: version(name) for name in ("torch", "bitsandbytes", "lion-pytorch", "torch_optimizer")}
+        cases = list(measured(OPTIMIZERS))
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
-    Path(sys.argv[1]).write_text(json.dumps({"versions": versions})[:-1] + ',\n"cases": [\n' + lines + "\n]}\n")
+    path.write_text(json.dumps({"versions": versions})[:-1] + ',\n"cases": [\n' + lines + "\n]}\n")
 
 
 if __name__ == "__main__":

@@ -87,6 +87,10 @@ class Sharding:
     def parameters(model):
         return list(model.parameters())
 
+    @classmethod
+    def optimizer(cls, model, case):
+        return OPTIMIZERS[case["optimizer"]](cls.parameters(model), 0)[0]
+
     @staticmethod
     def part(x, ranks):
         """Of the inputs, what a rank is given."""
@@ -278,7 +282,7 @@ def run(model, x, mesh, library, case):
     work = pretended_gpu.on_gpu(Workload(library.wrap(model, case), {"x": x}))
     with ShardedTrace() as trace:
         model = library.shard(work.model, mesh, case)
-        optimizer = OPTIMIZERS[case["optimizer"]](library.parameters(model), 0)[0]
+        optimizer = library.optimizer(model, case)
         tokens = not work.inputs["x"].is_floating_point()
         target = torch.empty_like(work.inputs["x"]) if tokens else None
         inputs = trace.numbers([*work.inputs.values(), *([target] if tokens else [])])

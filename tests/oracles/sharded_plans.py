@@ -10,11 +10,13 @@
     python sharded_plans.py qlora ../golden/sharded/qlora.json
     python sharded_plans.py offload ../golden/sharded/offload.json
     python sharded_plans.py offload-fsdp1 ../golden/sharded/offload-fsdp1.json
+    python sharded_plans.py copies ../golden/sharded/copies.json
 
 hsdp: groups of ranks that shard, which replicate each other. fsdp-tp: FSDP2 over ranks that are each several of tensor parallelism, as
 torchtitan composes them (torchtitan/models/llama3/infra/parallelize.py). tp-gathered: each rank gathers all scores. checkpoint: blocks that run again in backward. autocast: FSDP's
 mixed precision under autocast. offload: CPUOffloadPolicy, by which weights, gradients and states are the host's; offload-fsdp1: FSDP1's CPUOffload. lora: peft's adapters beside frozen
-weights of the same units. lora-tp: those of layers that ranks share. qlora: the same beside weights in four bits (packed_linear.py).
+weights of the same units. lora-tp: those of layers that ranks share. qlora: the same beside weights in four bits (packed_linear.py). copies: the
+optimizer has copies in 32 bits of parts in 16.
 """
 import pretended_gpu
 
@@ -27,6 +29,7 @@ import itertools  # noqa: E402
 
 import torch  # noqa: E402
 from peft import LoraConfig, inject_adapter_in_model  # noqa: E402
+from optimizers import OPTIMIZERS  # noqa: E402
 from packed_linear import PackedLinear  # noqa: E402
 from sharded_models import Fsdp1, Fsdp2, Sharding, TensorParallel, kind_of, main  # noqa: E402
 from torch import nn  # noqa: E402
@@ -267,6 +270,53 @@ class FlatOffloaded(Sharding):
                                         use_orig_params=True, cpu_offload=CPUOffload(offload_params=True))
 
 
+class CopiedUpdate:
+    """An optimizer of copies in 32 bits: it makes gradients of theirs, and theirs of both are none after it. What InternEvo's
+    FSDPadaptOptimizer does (InternLM/InternEvo, internlm/solver/optimizer/fsdp_optimizer.py, v0.2.1dev20231121), without its norm."""
+
+    def __init__(self, parameters, optimizer):
+        self.parameters = [one for one in parameters if local(one).numel()]
+        self.copies = [local(one).detach().float() for one in self.parameters]
+        self.optimizer = OPTIMIZERS[optimizer](self.copies, 0)[0]
+
+    def step(self):
+        wide = [local(one.grad).to(torch.float32) for one in self.parameters]
+        for copy, gradient in zip(self.copies, wide):
+            copy.grad = gradient
+        del wide, copy, gradient
+        self.optimizer.step()
+        with torch.no_grad():
+            for one, copy in zip(self.parameters, self.copies):
+                copy.grad = None
+                local(one).copy_(copy)
+
+    def zero_grad(self):
+        for one in self.parameters:
+            one.grad = None
+
+
+def local(tensor):
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+class Copies(Either):
+    @staticmethod
+    def cases(name):
+        for version, ranks, optimizer in itertools.product((2, 1), (2, 4), ("adam", "adam-loop")) if "decoder" in name else ():
+            yield {"version": version, "ranks": ranks, "master_copies": True, "keeps_gathered": False, "precision": "mixed-bf16", "optimizer": optimizer}
+
+    @staticmethod
+    def wrap(model, case):
+        return model.to(torch.bfloat16)
+
+    def shard(self, model, mesh, case):
+        return super().shard(model, mesh, case | {"precision": "bf16"})
+
+    @classmethod
+    def optimizer(cls, model, case):
+        return CopiedUpdate(cls.parameters(model), case["optimizer"])
+
+
 class Offloaded(Sharding):
     """Weights, gradients and states in the host's memory, which a trace of the card does not see."""
 
@@ -294,4 +344,5 @@ if __name__ == "__main__":
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
     follow_devices()
-    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "tp-gathered": GatheredScores, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded, "offload-fsdp1": FlatOffloaded})
+    main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "tp-gathered": GatheredScores, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded, "offload-fsdp1": FlatOffloaded,
+          "copies": Copies})

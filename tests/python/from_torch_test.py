@@ -300,7 +300,7 @@ class Records(Ways, unittest.TestCase):
             with self.assertRaisesRegex(plimsoll.InputError, "recording needs the package for Linux") as caught:
                 self.model(self.net(), (torch.randn(2, 64),))
             self.assertEqual(caught.exception.code, "E292")
-            with self.assertWarnsRegex(plimsoll.PlimsollWarning, "its graph answers, by torch.export: recording needs the package"):
+            with self.assertWarnsRegex(plimsoll.PlimsollWarning, r"the answer comes from its graph \(torch.export\): recording needs the package"):
                 model = plimsoll.from_torch(self.net(), (torch.randn(2, 64),))
             self.assertGreater(model.estimate(gpu="t4", batch=4, optimizer="adamw").device_bytes, 0)
 
@@ -354,7 +354,7 @@ class Records(Ways, unittest.TestCase):
         with self.assertRaisesRegex(plimsoll.InputError, "from_torch_test.py:.* _unique2 reads the values") as caught:
             self.model(Unique(), (torch.randn(2, 70000),))
         self.assertEqual(caught.exception.code, "E292")
-        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "no step of the module is recorded, its graph answers"):
+        with self.assertWarnsRegex(plimsoll.PlimsollWarning, "cannot be recorded, the answer comes from its graph"):
             plimsoll.from_torch(Unique(), (torch.randn(2, 70000),))
 
 

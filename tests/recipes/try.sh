@@ -78,7 +78,7 @@ try_all() {
     asks 'distinct_kernels' "$plimsoll" schema estimate
     asks 'peak' "$plimsoll" estimate builtin:mlp --batch 8 --gpu example-card --pinned
     asks 'pinned: bool' "$plimsoll" completion python
-    asks 'MinistralForCausalLM' "$plimsoll" models --families
+    asks 'iquestcoder' "$plimsoll" models --families
   )
 }
 

@@ -82,11 +82,11 @@ Result<void> set_flag(GivenSettings& into, const std::string& name, const std::s
     std::vector<std::string> names;
     for (const SettingRow& flag : settings()) names.emplace_back(flag.name);
     const std::string near = nearest(name, names);
-    return error("E101", fmt::format("unknown flag '{}'{}", shortened(name, kQuotedColumns),
+    return error("E101", fmt::format("unknown option '{}'{}", shortened(name, kQuotedColumns),
                                      near.empty() ? "" : fmt::format("; did you mean {}?", near)));
   }
   if (row->value.form == SettingValue::Form::kSwitch && !value.empty())
-    return error("E103", fmt::format("flag '{}' takes no value", row->name));
+    return error("E103", fmt::format("option '{}' takes no value", row->name));
   into.add(*row, value);
   return {};
 }

@@ -19,7 +19,7 @@ bool in_github_actions() {
 
 void add_ci(const FlagSet& app, CiFlags& flags) {
   app.add_option("--junit", flags.junit,
-                 "JUnit XML with a test case for each quantity; overwritten")
+                 "write JUnit XML with a test case for each figure, also over an existing file")
       .type_name("FILE")
       .group(kOutputGroup);
   app.add_option("--annotations", flags.annotations,

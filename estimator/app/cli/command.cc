@@ -77,10 +77,10 @@ int unknown_command(const std::string& word) {
   return report(
       {{.code = "E101",
         .severity = Severity::kError,
-        .message = fmt::format("unknown {} {}{}", flag ? "flag" : "command", shortened(word, 80),
+        .message = fmt::format("unknown {} {}{}", flag ? "option" : "command", shortened(word, 80),
                                near.empty() ? "" : fmt::format("; did you mean {}?", near)),
         .place = {},
-        .help = flag             ? "flags follow the command"
+        .help = flag             ? "options follow the command"
                 : !model.empty() ? fmt::format("plimsoll estimate {} --gpu ID", shell_quoted(model))
                                  : "'plimsoll' lists the commands"}});
 }
@@ -126,7 +126,7 @@ int run_command(const std::vector<std::string>& given) {
   if (auto plain = refuse_argument_files(arguments); !plain) return report(plain.error());
   const Program root("plimsoll");
   root.set_help_flag("-h,--help", "show this");
-  root.set_help_all_flag("--help-all", "show all flags");
+  root.set_help_all_flag("--help-all", "show all options");
   root.set_version_flag("--version", fmt::format("plimsoll {}\n", kVersion));
   root.require_subcommand(0, 1);
   root.allow_extras();

@@ -211,7 +211,8 @@ Verb make_completion(const FlagSet& root) {
   };
   auto flags = std::make_shared<Flags>();
   FlagSet app = root.add_subcommand(
-      "completion", "A script that completes commands, flags, GPUs, models and their dimensions.");
+      "completion",
+      "A script that completes commands, options, GPUs, models and their dimensions.");
   app.add_option("shell", flags->shell, "bash, zsh or fish").group(kVerbGroup);
   app.add_option("words", flags->words).group("");
   return {app, [flags] { return run_completion(flags->shell, flags->words); }};

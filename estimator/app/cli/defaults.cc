@@ -75,7 +75,7 @@ Result<void> check_variable(std::string_view name) {
   }
   const std::string near = nearest(name, known);
   return error("E101",
-               fmt::format("{} is set, and names no flag{}", shortened(name, kQuotedColumns),
+               fmt::format("{} is set, and names no option{}", shortened(name, kQuotedColumns),
                            near.empty() ? "" : fmt::format("; did you mean {}?", near)),
                {}, "unset it");
 }
@@ -121,7 +121,7 @@ Result<JsonValue> read_file(const Limits& limits) {
   auto value = read_yaml(text, kFile, limits);
   if (!value) return value;
   if (!value->members())
-    return error("E311", "defaults are names of flags and values", {kFile, 0, 0, {}});
+    return error("E311", "defaults are names of options and values", {kFile, 0, 0, {}});
   for (const JsonMember& member : *value->members()) {
     const SettingRow* row = find_setting(member.key);
     if (row && may_have_default(*row)) {
@@ -134,7 +134,7 @@ Result<JsonValue> read_file(const Limits& limits) {
     }
     const std::string near = nearest(member.key, names);
     return error("E304",
-                 fmt::format("'{}' is no flag that may have a default{}",
+                 fmt::format("'{}' is no option that may have a default{}",
                              shortened(member.key, kQuotedColumns),
                              near.empty() ? "" : fmt::format("; did you mean {}?", near)),
                  {kFile, member.line, member.column, {}});

@@ -200,7 +200,7 @@ Verb make_estimate(const FlagSet& root) {
       "estimate", "Peak memory and step time with their parts. Exit status 0 if it fits, else 1.");
   add_shared(app, flags->shared);
   app.add_option("--from", flags->from,
-                 "repeat the request of a saved answer (--json or --html); other flags win")
+                 "repeat the request of a saved answer (--json or --html); other options win")
       .type_name("ANSWER")
       .group(rarely(settings().front().group));
   add_output(app, flags->output, "the whole estimate as JSON",

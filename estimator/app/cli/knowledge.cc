@@ -68,7 +68,7 @@ int show_ops(const std::string& name, const OutputFlags& output) {
 // What --set, --dim, --batch and --image take, with what holds where they are not given.
 std::string parameters_text(const LoadedModel& model, int64_t image, const Page& page) {
   const ModelConfig& config = model.config;
-  Table table({{"flag", {}, Column::kRemark}, {"default", {}, Column::kName}});
+  Table table({{"option", {}, Column::kRemark}, {"default", {}, Column::kName}});
   if (model.from_onnx) {
     const ModelNames names = names_of(model);
     if (names.batch) table.add({{"--batch N"}, {"32"}});
@@ -109,7 +109,8 @@ int show_model(const std::string& given) {
   const auto model = load_model_inputs(request);
   if (!model) return report(model.error());
   std::string text = wrapped(fmt::format("{}: {}", row->name, row->description), page) +
-                     wrapped(row->source, page) + parameters_text(*model, row->image, page);
+                     wrapped(fmt::format("source: {}", row->source), page) +
+                     parameters_text(*model, row->image, page);
   if (!model->config.meta.dataset.empty()) {
     text +=
         "\n" + wrapped(fmt::format("data set: {}, {} samples an epoch", model->config.meta.dataset,

@@ -205,7 +205,8 @@ Verb make_list(const FlagSet& root, const char* name, const char* help, Run run)
   FlagSet app = root.add_subcommand(name, help);
   app.add_option("id", flags->id, "show one, each figure with its source");
   app.add_option("--hwdb", flags->hwdb,
-                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+                 "folder with files of GPUs, links and hosts; a file replaces the built-in file "
+                 "with the same name")
       .type_name("FOLDER");
   add_list_output(app, flags->output, "the list");
   return {app, [flags, run] {

@@ -87,14 +87,14 @@ Diagnostics unknown_arguments(const FlagSet& app, const std::vector<std::string>
     const bool is_flag = extra.starts_with("-");
     const std::string name = extra.substr(0, extra.find('='));
     const bool known = is_flag && app.find(name).has_value();
-    const std::string_view help = known     ? "'--' ends the flags; write it before"
+    const std::string_view help = known     ? "'--' ends the options; write it before"
                                   : is_flag ? help_for_other(name)
                                             : "";
     const std::string near = is_flag && help.empty() ? nearest(name, flag_names(app)) : "";
     problems.push_back(
         {.code = "E101",
          .severity = Severity::kError,
-         .message = fmt::format("unknown {} {}{}", is_flag && !known ? "flag" : "argument",
+         .message = fmt::format("unknown {} {}{}", is_flag && !known ? "option" : "argument",
                                 shortened(name, 80),
                                 near.empty() ? "" : fmt::format("; did you mean {}?", near)),
          .place = {},

@@ -31,8 +31,8 @@ Result<MeterReading> read_one(const std::string& form, const std::string& path,
 
 void add_meters(const FlagSet& app, MeterFlags& flags) {
   app.add_option("--from", flags.from,
-                 fmt::format("a profiler's output for the run that flags describe; "
-                             "snapshot and summary are torch.cuda's: {}",
+                 fmt::format("a profiler's output for the run that the options describe; FORM: {} "
+                             "(snapshot and summary are those of torch.cuda)",
                              fmt::join(kMeterForms, ", ")))
       .allow_extra_args(false)
       .type_name("FORM=FILE")

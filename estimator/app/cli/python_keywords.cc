@@ -8,7 +8,7 @@ namespace plimsoll::cli {
 namespace {
 
 constexpr std::string_view kModuleHead =
-    R"(# The command's flags as keywords, for editors and type checkers, written by 'plimsoll completion python'.
+    R"(# The command's options as keywords, for editors and type checkers, written by 'plimsoll completion python'.
 from __future__ import annotations
 
 import os

@@ -141,7 +141,7 @@ Result<void> SweepAxes::add(size_t index, const SharedFlags& base) {
   if (of_model && (assigns(base.values("dim"), parameter.name) ||
                    assigns(base.values("set"), parameter.name))) {
     return error("E114",
-                 fmt::format("{} is a parameter of the plan and given by a flag too",
+                 fmt::format("{} is a parameter of the plan and given by an option too",
                              shortened(parameter.name, 60)),
                  parameter.place);
   }

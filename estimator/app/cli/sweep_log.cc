@@ -85,7 +85,7 @@ Result<void> SweepLog::add(const SweptConfiguration& configuration, const std::s
       "E322",
       fmt::format("{} has a different result for configuration {}", path_, configuration.number),
       {},
-      "another plan, model, version or other flags wrote it: start a new file with " +
+      "another plan, model, version or other options wrote it: start a new file with " +
           setting("out"));
 }
 

@@ -60,6 +60,7 @@ Result<std::string> digest_of_flags(const SweepOrigin::Flags& flags) {
 std::string words_of(const std::string& what) {
   if (what.starts_with("model ")) return "the " + shortened(what, 80);
   if (what == "plimsoll") return "the version";
+  if (what == "flags") return "the options";
   if (what == "data") return "the data of GPUs and frameworks";
   return "the " + what;
 }

@@ -68,9 +68,10 @@ Result<void> check_files(const ValidateFlags& flags) {
                  "plimsoll validate runs.json --tolerance memory=10%, or --from snapshot=FILE");
   }
   if (!files.empty() && metered) {
-    return error(
-        "E114", fmt::format("measured runs and {} exclude each other", setting("from")), {},
-        setting("from") + " is for one run, described by flags; files of runs describe themselves");
+    return error("E114", fmt::format("measured runs and {} exclude each other", setting("from")),
+                 {},
+                 setting("from") +
+                     " is for one run, described by options; files of runs describe themselves");
   }
   for (const std::string& file : files) {
     auto runs = refuse_model(file, "validate", "files of measured runs",
@@ -306,8 +307,8 @@ Verb make_validate(const FlagSet& root) {
       .group(kVerbGroup);
   add_meters(app, flags->meters);
   app.add_option("--tolerance", flags->tolerances,
-                 "allowed error: memory=10%, memory=100MiB, time=15%, time=2ms; share=20% of "
-                 "utilisations, fits=0% of whether a run fits")
+                 "allowed error: memory=10%, memory=100MiB, time=15%, time=2ms, share=20% "
+                 "(utilisations) or fits=0% (whether a run fits)")
       .allow_extra_args(false)
       .type_name("NAME=N%")
       .group(kVerbGroup);

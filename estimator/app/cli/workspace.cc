@@ -113,7 +113,8 @@ Verb make_workspace(const FlagSet& root) {
   app.add_flag("--cudnn-benchmark", flags->benchmark,
                "cuDNN benchmarks its plans and takes the fastest");
   app.add_option("--hwdb", flags->hwdb,
-                 "folder of GPUs, links and hosts; a file replaces the built-in one of its name")
+                 "folder with files of GPUs, links and hosts; a file replaces the built-in file "
+                 "with the same name")
       .type_name("FOLDER");
   app.add_flag("--json", flags->json, "print JSON lines, the only format of this command");
   return {app, [flags] { return run_workspace(*flags); }};

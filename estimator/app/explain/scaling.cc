@@ -34,7 +34,10 @@ Result<ScalingTrade> scaling(const Request& request, const Hwdb& hwdb, int64_t f
                             .efficiency = all > 0 ? e.time.samples_per_second / all : 0,
                             .exchange_leads = 2 * e.time.communication_ns > e.time.step_ns,
                             .beyond_link_data = !has_data(hwdb, at, per_node)});
-    trade.notes = {.request = request, .basis = e.basis, .diagnostics = e.diagnostics};
+    trade.device_id = e.device_id;
+    trade.batch = e.input.batch;
+    trade.notes = {
+        .request = request, .assumed = e.assumed, .basis = e.basis, .diagnostics = e.diagnostics};
   }
   const JsonValue counts{.data = fmt::format("{}..{}", first, last)};
   trade.notes.ranges.emplace_back("gpus", counts);

@@ -30,10 +30,16 @@ inline void describe(Fields& f, ScalingPoint& p) {
 }
 
 struct ScalingTrade {
+  std::string device_id;
+  int64_t batch = 0;  // of each GPU
   std::vector<ScalingPoint> points;
   AnswerNotes notes;  // of the largest number of GPUs
 };
-inline void describe(Fields& f, ScalingTrade& t) { f("points", t.points, {.least = 1}); }
+inline void describe(Fields& f, ScalingTrade& t) {
+  f("device_id", t.device_id);
+  f("batch", t.batch, "of each GPU");
+  f("points", t.points, {.least = 1});
+}
 
 // Each number of GPUs per machine from `first` to `last`, those of --nodes machines each. Cost: an
 // estimate a point.

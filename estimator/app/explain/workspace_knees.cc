@@ -29,7 +29,10 @@ Result<WorkspaceTrade> workspace_knees(const Request& request, const Hwdb& hwdb)
     const WorkspaceKnee knee{limit, e.time.step_ns, e.memory.device_bytes, e.memory.workspace_bytes,
                              e.memory.verdict};
     if (knees.empty() || !same_cost(knees.back(), knee)) knees.push_back(knee);
-    trade.notes = {.request = request, .basis = e.basis, .diagnostics = e.diagnostics};
+    trade.device_id = e.device_id;
+    trade.batch = e.input.batch;
+    trade.notes = {
+        .request = request, .assumed = e.assumed, .basis = e.basis, .diagnostics = e.diagnostics};
   }
   trade.notes.ranges.emplace_back("workspace-limit", JsonValue{.data = std::string("sweep")});
   trade.notes.request.given.emplace("workspace-limit");

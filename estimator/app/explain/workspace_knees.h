@@ -27,10 +27,16 @@ inline void describe(Fields& f, WorkspaceKnee& k) {
 }
 
 struct WorkspaceTrade {
+  std::string device_id;
+  int64_t batch = 0;
   std::vector<WorkspaceKnee> limits;
   AnswerNotes notes;  // of the largest limit
 };
-inline void describe(Fields& f, WorkspaceTrade& t) { f("knees", t.limits, {.least = 1}); }
+inline void describe(Fields& f, WorkspaceTrade& t) {
+  f("device_id", t.device_id);
+  f("batch", t.batch);
+  f("knees", t.limits, {.least = 1});
+}
 
 // From no scratch memory to 16 GiB, by powers of two from 64 KiB on: those at which step or peak is
 // another than at the one before, by a thousandth or more. Cost: twenty estimates.

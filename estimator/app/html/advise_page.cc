@@ -108,7 +108,7 @@ std::string advise_page(const Advice& a, const std::string& model, const std::st
       "Combinations of changes, the fastest first; the first bar is the run without changes.");
   write_chart(body, "remedies");
   HtmlTable table(body, "Changes",
-                  {{"flags"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
+                  {{"options"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
                   {{"class", "sortable"}});
   for (const Remedy& r : a.stacks) {
     table.row().cell(spelled(r.settings)).cell(r.effect).cell(headline(r.verdict));

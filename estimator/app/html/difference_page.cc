@@ -41,7 +41,8 @@ void write_questions(Markup& out, const AnswerDifference& d) {
 }
 
 void write_figures(Markup& out, const AnswerDifference& d) {
-  open_section(out, "figures", "Figures that differ", d.figures.empty() ? "None does." : "");
+  open_section(out, "figures", "Figures that differ",
+               d.figures.empty() ? "No figure differs." : "");
   if (!d.figures.empty()) {
     HtmlTable table(out, "Figures",
                     {{"figure"}, {"before", true}, {"after", true}, {"change", true}});

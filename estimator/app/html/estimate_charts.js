@@ -145,7 +145,7 @@ const estimateCharts = (lent) => {
   // What would help, from today's peak down, against what may be used.
   const remedies = ({ result }, width) => {
     const usable = result.device.usable_bytes;
-    const today = { ...(result.today || { verdict: result.verdict, device_bytes: result.memory.device_bytes }), flags: "as asked" };
+    const today = { ...(result.today || { verdict: result.verdict, device_bytes: result.memory.device_bytes }), flags: "as requested" };
     const values = [today, ...(result.remedies || result.advice)].map((r) => ({ change: r.flags, verdict: VERDICTS[r.verdict][0],
       y: gib(r.device_bytes), size: inGib(r.device_bytes) }));
     const x = { field: "y", type: "quantitative", title: "GiB" };

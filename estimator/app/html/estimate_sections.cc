@@ -39,7 +39,7 @@ void add_facts(Markup& out, const Estimate& e) {
   write_fact(out, "throughput",
              fmt::format("{:.{}f} {}/s", pace, pace < 100 ? 2 : 0, e.time.sample_unit),
              e.time.run_ns ? "whole run " + human_time(*e.time.run_ns)
-                           : fmt::format("GPU busy {:.0f} %", 100 * e.time.gpu_busy));
+                           : fmt::format("kernels run {:.0f} % of a step", 100 * e.time.gpu_busy));
   out.close();
 }
 
@@ -210,10 +210,11 @@ void write_memory_sections(Markup& out, const Estimate& e) {
 
 void write_remedies_section(Markup& out, const Estimate& e) {
   if (e.remedies.empty()) return;
-  open_section(out, "remedies", "What would help", "What fits first, the fastest first.");
+  open_section(out, "remedies", "What would help",
+               "Changes that fit come first, the fastest of them first.");
   write_chart(out, "remedies");
   HtmlTable table(out, "Changes",
-                  {{"flags"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
+                  {{"options"}, {"effect"}, {"verdict"}, {"peak", true}, {"step", true}},
                   {{"class", "sortable"}});
   for (const Remedy& r : e.remedies) {
     table.row().cell(spelled(r.settings)).cell(r.effect).cell(headline(r.verdict));
@@ -225,7 +226,7 @@ void write_remedies_section(Markup& out, const Estimate& e) {
 
 void write_time_sections(Markup& out, const Estimate& e) {
   open_section(out, "time", "Where the time goes",
-               fmt::format("The GPU is busy {:.0f} % of a step.{}", 100 * e.time.gpu_busy,
+               fmt::format("Kernels run {:.0f} % of a step.{}", 100 * e.time.gpu_busy,
                            e.time.host_bound ? " The host launches kernels more slowly than the "
                                                "GPU runs them."
                                              : ""));

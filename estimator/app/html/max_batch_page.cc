@@ -19,10 +19,11 @@ namespace {
 void write_advice(Markup& out, const LargestBatch& largest) {
   if (largest.advice.empty()) return;
   open_section(out, "remedies", "What would help",
-               "Combinations of changes, with which the smallest batch needs so much.");
-  HtmlTable table(out, "Changes",
-                  {{"flags"}, {"largest batch", true}, {"verdict"}, {"peak", true}, {"step", true}},
-                  {{"class", "sortable"}});
+               "Combinations of changes. Peak and step are those of the smallest batch with them.");
+  HtmlTable table(
+      out, "Changes",
+      {{"options"}, {"largest batch", true}, {"verdict"}, {"peak", true}, {"step", true}},
+      {{"class", "sortable"}});
   for (const BatchRemedy& r : largest.advice) {
     table.row().cell(spelled(r.remedy.settings)).count(r.safe);
     table.cell(headline(r.remedy.verdict));

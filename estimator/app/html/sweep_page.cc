@@ -42,8 +42,10 @@ void write_gpus(Markup& out, const std::vector<SweepGpu>& gpus) {
   const auto has_price = [](const SweepGpu& gpu) { return gpu.price.has_value(); };
   const bool priced = std::ranges::any_of(gpus, has_price);
   if (gpus.size() < 2 && !priced) return;
-  open_section(out, "gpus", "By GPU",
-               "GPU hours: to run each configuration that fits for one epoch, or for --epochs.");
+  open_section(
+      out, "gpus", "By GPU",
+      "GPU hours are hours times GPUs, summed over the configurations that fit. Each runs for one "
+      "epoch, or for --epochs.");
   std::vector<HtmlColumn> columns = {{"gpu"},
                                      {"fit", true},
                                      {"may fit", true},

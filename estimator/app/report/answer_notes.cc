@@ -27,7 +27,7 @@ void describe_settings(Fields& f, AnswerNotes& notes, const AskedBy& by) {
   }
   std::vector<std::string> rules = training_rules(notes.request);
   f(kTrainingRules, rules,
-    {.meaning = "freeze and train in their order, where it matters: the last match holds",
+    {.meaning = "freeze and train in their order, if it matters: the last match wins",
      .absent_where = rules.empty()});
   if (by.verb_settings) by.verb_settings();
 }
@@ -36,10 +36,10 @@ void describe_settings(Fields& f, AnswerNotes& notes, const AskedBy& by) {
 
 void describe_notes(Fields& f, AnswerNotes& notes, const AskedBy& by) {
   f.object("request", [&] { describe_settings(f, notes, by); },
-           {.meaning = "every setting by its flag's name with underscores, and its value; null "
+           {.meaning = "every setting by its option's name with underscores, and its value; null "
                        "where the model, the framework or the device decides"});
   f("request_given", given_names(notes.request),
-    "the settings that a flag, plimsoll.yaml or the environment gave");
+    "the settings that an option, plimsoll.yaml or the environment gave");
   f("assumed", notes.assumed,
     "what was assumed because the request does not say it, the most important first");
   f("basis", notes.basis, {.settings = true});

@@ -123,7 +123,7 @@ Table comparison_table(const Comparison& comparison) {
                {"gpu", {}, Column::kName},
                {"memory", "usable_bytes", Column::kFigure, 3},
                {"peak", "device_bytes"},
-               {"of", "share_of_usable"},
+               {"of GPU", "share_of_usable"},
                {"step", "step_ns"},
                {rate_title(comparison), "samples_per_second"},
                {"vs fastest", {}, Column::kFigure, 2},

@@ -187,7 +187,7 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
   }
   if (largest.empty()) return "";
   const std::string_view title = role_title(largest);
-  return escaped_format("{} {} on the GPU; the largest part is {}, {}",
+  return escaped_format("{} {} on the GPU. The largest part is {}: {}.",
                         human_bytes(sign * (*b - *a)), sign > 0 ? "more" : "less",
                         title.empty() ? largest : title, human_bytes(most));
 }
@@ -249,7 +249,7 @@ void describe(Fields& f, AnswerDifference& d) {
       f("b", r.b);
     });
     f.list("figures", d.figures, [&](FigureDifference& g) {
-      f("figure", g.figure, "where it stands in an answer");
+      f("figure", g.figure, "its path in the JSON of an answer");
       f("a", g.a);
       f("b", g.b);
       f("change", change_of(g.a, g.b), "b over a, less 1; null where a is 0");

@@ -55,18 +55,20 @@ std::vector<LayerEstimate> folded(const std::vector<LayerEstimate>& layers, int6
   return out;
 }
 
-// "forward WINOGRAD compute 57 %, weight gradient WINOGRAD_NONFUSED memory 80 %".
-std::string limits(const LayerEstimate& l) {
-  std::string text;
-  for (const auto& [name_of_pass, pass] :
-       {std::pair("forward", &l.forward), std::pair("input gradient", &l.backward_data),
-        std::pair("weight gradient", &l.backward_weights)}) {
-    if (pass->ns == 0) continue;
-    text += fmt::format("{}{} {}{}{} {:.0f} %", text.empty() ? "" : ", ", name_of_pass,
-                        pass->algorithm, pass->algorithm.empty() ? "" : " ",
-                        human_bound(pass->bound_by), 100 * pass->fraction_of_peak);
-  }
-  return text;
+// Three columns for each pass, called as the keys of JSON.
+constexpr struct {
+  std::string_view title, key;
+  LayerPass LayerEstimate::*pass;
+} kPasses[] = {{"forward", "forward", &LayerEstimate::forward},
+               {"input gradient", "backward_data", &LayerEstimate::backward_data},
+               {"weight gradient", "backward_weights", &LayerEstimate::backward_weights}};
+
+void add_pass_cells(std::vector<TableCell>& cells, const LayerPass& pass) {
+  const bool runs = pass.ns > 0;
+  cells.push_back({pass.algorithm});
+  cells.push_back(runs ? TableCell{std::string(human_bound(pass.bound_by)), pass.bound_by}
+                       : TableCell{});
+  cells.push_back(runs ? share_cell(pass.fraction_of_peak) : TableCell{});
 }
 
 }  // namespace
@@ -145,9 +147,9 @@ std::string metrics_text(const Estimate& e, const Page& page) {
                      category_table(metrics).text(page) + "\n" +
                      (e.on_host ? "" : class_table(e).text(page) + "\n");
   for (const Metric& m : metrics.rates) {
-    text += wrapped(
-        fmt::format("{}: {}{}", m.name, m.definition, m.value ? "" : "; " + spelled(m.unknown)),
-        page, 2);
+    text += wrapped(fmt::format("{}: {}{}", m.name, m.definition,
+                                m.value ? "" : ". Not known: " + spelled(m.unknown)),
+                    page, 2);
   }
   for (const MemoryCategory& c : metrics.memory)
     text += wrapped(fmt::format("{}: {}", c.name, c.definition), page, 2);
@@ -155,35 +157,45 @@ std::string metrics_text(const Estimate& e, const Page& page) {
 }
 
 Table layer_table(const Estimate& e, int64_t depth) {
-  Table table({{"layer", {}, Column::kName},
-               {"op", {}, Column::kName, 4},
-               {"output", "output_shape", Column::kName, 5},
-               {"parameters", {}, Column::kFigure, 3},
-               {"weights", "weight_bytes", Column::kFigure, 7},
-               {"gradients", "gradient_bytes", Column::kFigure, 8},
-               {"maps", "feature_map_bytes"},
-               {"workspace", "workspace_bytes", Column::kFigure, 6},
-               {"optimizer", "optimizer_state_bytes", Column::kFigure, 8},
-               {"GFLOP", "flop_forward", Column::kFigure, 2},
-               {"forward", "forward_ns"},
-               {"backward", "backward_ns"},
-               {"limited by, at which share of its peak", "bound_by", Column::kRemark, 9}});
+  std::vector<Column> columns = {
+      {"layer", {}, Column::kName},
+      {"op", {}, Column::kName, 4},
+      {"output", "output_shape", Column::kName, 5},
+      {"parameters", {}, Column::kFigure, 3},
+      {"weights", "weight_bytes", Column::kFigure, 7},
+      {"gradients", "gradient_bytes", Column::kFigure, 8},
+      {"feature maps", "feature_map_bytes"},
+      {"workspace", "workspace_bytes", Column::kFigure, 6},
+      {"optimizer", "optimizer_state_bytes", Column::kFigure, 8},
+      {"GFLOP", "flop_forward", Column::kFigure, 2},
+      {"forward", "forward_ns"},
+      {"backward", "backward_ns"},
+  };
+  for (const auto& [title, key, pass] : kPasses) {
+    columns.push_back(
+        {fmt::format("{} algorithm", title), fmt::format("{}_algorithm", key), Column::kRemark, 9});
+    columns.push_back({"limited by", fmt::format("{}_bound_by", key), Column::kRemark, 9});
+    columns.push_back({"of peak", fmt::format("{}_fraction_of_peak", key), Column::kFigure, 9});
+  }
+  Table table(columns);
   const auto on_card = [&](TableCell cell) { return e.on_host ? TableCell{} : std::move(cell); };
   for (const LayerEstimate& l : folded(e.layers, depth)) {
-    table.add({{l.node},
-               {l.op},
-               {l.output_shape},
-               count_cell(l.parameters),
-               bytes_cell(l.weight_bytes),
-               bytes_cell(l.gradient_bytes),
-               bytes_cell(l.feature_map_bytes),
-               on_card(bytes_cell(l.workspace_bytes)),
-               bytes_cell(l.optimizer_state_bytes),
-               {fmt::format("{:.3f}", static_cast<double>(l.flop_forward) / 1e9),
-                std::to_string(l.flop_forward)},
-               on_card(time_cell(l.forward_ns)),
-               on_card(time_cell(l.backward_ns)),
-               {limits(l)}});
+    std::vector<TableCell> cells = {
+        {l.node},
+        {l.op},
+        {l.output_shape},
+        count_cell(l.parameters),
+        bytes_cell(l.weight_bytes),
+        bytes_cell(l.gradient_bytes),
+        bytes_cell(l.feature_map_bytes),
+        on_card(bytes_cell(l.workspace_bytes)),
+        bytes_cell(l.optimizer_state_bytes),
+        {fmt::format("{:.3f}", static_cast<double>(l.flop_forward) / 1e9),
+         std::to_string(l.flop_forward)},
+        on_card(time_cell(l.forward_ns)),
+        on_card(time_cell(l.backward_ns))};
+    for (const auto& [title, key, pass] : kPasses) add_pass_cells(cells, l.*pass);
+    table.add(std::move(cells));
   }
   return table;
 }

@@ -17,8 +17,9 @@ void describe_verdict(Fields& f, Estimate& e) {
   f("may_fit", e.memory.verdict == Verdict::kMayFit,
     {.meaning = "the verdict is may_fit", .null_where = unknown});
   f("verdict", e.memory.verdict,
-    {.meaning = "of device_range_bytes: its high end is within usable_bytes, it holds them, or its "
-                "low end is beyond",
+    {.meaning =
+         "fits: the high end of device_range_bytes is at most usable_bytes; may_fit: only the "
+         "low end is; does_not_fit: neither is",
      .null_where = unknown});
 }
 
@@ -27,10 +28,10 @@ void describe_device(Fields& f, Estimate& e) {
   f("name", e.device_name);
   const bool unknown = e.on_host && e.device_memory_bytes <= 0;
   f("memory_bytes", e.device_memory_bytes, {.null_where = unknown});
-  f("usable_bytes", e.usable_bytes, {.null_where = unknown, .title = "usable on the card"});
+  f("usable_bytes", e.usable_bytes, {.null_where = unknown, .title = "usable on the GPU"});
   f("peak_flops", e.peak_flops,
     {.meaning =
-         "of the fastest unit that a kernel of the step runs on, at the card's highest clock",
+         "of the fastest unit that a kernel of the step runs on, at the highest clock of the GPU",
      .low = 0});
   f("bandwidth_bytes_per_second", e.bandwidth_bytes_per_second, {.low = 0});
 }
@@ -41,12 +42,13 @@ void describe_memory(Fields& f, Estimate& e, bool parts) {
       {.meaning = "with --html: what device_bytes consist of, largest first",
        .absent_where = !parts});
     f("tensors", e.peak_tensors,
-      {.meaning = "with --html: the largest that are alive, at most 15",
+      {.meaning = "with --html: the largest live tensors at the peak, at most 15",
        .absent_where = e.peak_tensors.empty()});
   });
   f.list("curve", e.memory_curve, [&](MemoryMoment& m) { describe(f, m, e.memory.context_bytes); },
-         {.meaning = "with --html: what lives over the step, at most 240 moments, of each run of "
-                     "events the fullest; a kernel's workspace while it runs, and no context",
+         {.meaning =
+              "with --html: live bytes over the step at no more than 240 moments, the fullest of "
+              "neighbouring ones; with the workspace of a running kernel, without the context",
           .absent_where = e.memory_curve.empty()});
 }
 

@@ -110,13 +110,13 @@ std::vector<DescribedSchema> described() {
        {describe_link_file}},
       list_of("links"),
       {"machine",
-       "Plimsoll machine: what one card was measured to do, for --machine FILE. "
+       "Plimsoll machine: measurements of one GPU, for --machine FILE. "
        "`plimsoll-calibrate fit` writes it",
        "",
        {describe_any<Machine>}},
       {"max-batch",
        "plimsoll max-batch --json",
-       "Bytes and nanoseconds are whole numbers. A range is meant to hold in 95 of 100 runs; "
+       "Bytes and nanoseconds are whole numbers. A range contains the figure of 95 of 100 runs; "
        "--confidence changes that.",
        {any_answer<LargestBatch>("plimsoll.max-batch")}},
       {"ops", "plimsoll ops --json", "", {describe_any<std::vector<ListedOperator>>}},
@@ -126,8 +126,9 @@ std::vector<DescribedSchema> described() {
        {any_answer<ScalingTrade>("plimsoll.scaling")}},
       {"sweep",
        "plimsoll sweep --json, a line",
-       "A line for each configuration, then one that sums them up; a page holds all of it. Bytes "
-       "and nanoseconds are whole numbers; samples are those of all devices together.",
+       "A line for each configuration, then a summary line. An HTML page contains all of them. "
+       "Bytes "
+       "and nanoseconds are whole numbers. Samples are those of all GPUs together.",
        {describe_any<AnySweepRecord>, any_answer<SweepSummary>("plimsoll.sweep"),
         describe_any<SweepPageDocument>}},
       {"validate",

@@ -42,10 +42,11 @@ Result<std::string> task_of(const SweepPlan& plan, const SweptConfiguration& run
     const std::string word =
         fmt::format("--{}={}", parameter.name, text_of(parameter.values[run.values[i]]));
     if (std::ranges::any_of(word, [](unsigned char c) { return std::iscntrl(c) != 0; })) {
-      return error("E325",
-                   fmt::format("{}: a line of an array holds no tabs and line breaks",
-                               shortened(parameter.name, 60)),
-                   parameter.place);
+      return error(
+          "E325",
+          fmt::format("{}: a value in a Slurm job array cannot contain a tab or a line break",
+                      shortened(parameter.name, 60)),
+          parameter.place);
     }
     line += (line.empty() ? "" : "\t") + word;
   }

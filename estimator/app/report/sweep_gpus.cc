@@ -93,10 +93,12 @@ std::string to_text(const std::vector<SweepGpu>& gpus, const Page& page) {
   std::string text = "\n" + table.text(page, 2);
   const auto hours = sum_of(gpus, &SweepGpu::gpu_hours);
   if (!hours) return text;
-  text += fmt::format("  to run all that fit, one epoch or --epochs each: {} GPU hours",
-                      human_number(*hours));
   const auto price = sum_of(gpus, &SweepGpu::price);
-  return text + (price ? fmt::format(", price {}\n", human_number(*price)) : "\n");
+  text += fmt::format("  total: {} GPU hours{}\n", human_number(*hours),
+                      price ? fmt::format(", price {}", human_number(*price)) : "");
+  return text +
+         "  GPU hours are hours times GPUs, summed over the configurations that fit.\n"
+         "  Each runs for one epoch, or for --epochs.\n";
 }
 
 }  // namespace plimsoll

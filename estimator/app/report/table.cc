@@ -11,7 +11,7 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kGap = 2;
-constexpr size_t kToldApart = 28, kLeastName = 12;  // columns of a name
+constexpr size_t kDistinct = 28, kLeastName = 12;  // columns of a name
 
 std::string padded(const std::string& text, size_t width, bool left) {
   const size_t columns = columns_of(text);
@@ -92,7 +92,8 @@ Table::Layout Table::lay_out(const Page& page, size_t indent) const {
     }
   };
   // Names that are still told apart; then columns; then what is left of the names.
-  cut_to(kToldApart);
+  const std::vector<size_t> whole = widths;
+  cut_to(kDistinct);
   while (!layout.shown.empty() && total() > page.width) {
     const auto least =
         std::ranges::max_element(layout.shown, {}, [&](size_t c) { return columns_[c].rank; });
@@ -100,6 +101,8 @@ Table::Layout Table::lay_out(const Page& page, size_t indent) const {
     layout.shown.erase(least);
     ++layout.left_out;
   }
+  widths = whole;  // columns that are left out make room for names
+  cut_to(kDistinct);
   cut_to(kLeastName);
   for (const size_t c : layout.shown) {
     const size_t over = total() > page.width ? total() - page.width : 0;

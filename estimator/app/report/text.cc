@@ -48,11 +48,22 @@ std::string time_range(const Range& range) {
   return range_text(kConfidence, human_time(range.low), human_time(range.high));
 }
 
-// Of a run on the host where the host's memory, or all that the process takes, is not known.
-bool counts_loading(const TimeEstimate& t) {
-  return t.loader != name(LoaderKind::kNone) && t.loader != name(LoaderKind::kFiles);
+std::string_view not_counted(const TimeEstimate& t) {
+  if (t.loader == name(LoaderKind::kNone)) return ", without data loading";
+  return t.loader == name(LoaderKind::kFiles) ? ", without the time to read files" : "";
 }
 
+// Of all steps: an epoch, or the whole run.
+std::string length(const TimeEstimate& t) {
+  if (!t.epoch_ns || !t.epoch_samples) return "";
+  const std::string samples = fmt::format("{} samples", *t.epoch_samples);
+  return t.run_ns ? fmt::format("       whole run {}{}; an epoch has {}\n", human_time(*t.run_ns),
+                                not_counted(t), samples)
+                  : fmt::format("       epoch of {}: {}{}\n", samples, human_time(*t.epoch_ns),
+                                not_counted(t));
+}
+
+// Of a run on the host where the host's memory, or all that the process takes, is not known.
 std::string answer_unjudged(const Estimate& e, const Page& page) {
   return in_columns(fmt::format("NOT JUDGED   peak {} of tensors and process",
                                 human_bytes(e.memory.device_bytes)),
@@ -72,16 +83,10 @@ std::string answer(const Estimate& e, const Page& page) {
       in_columns(std::string(word) + memory, memory_range(e.memory.device_range), page);
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));
   if (e.on_host) return text;
-  // Without a loader it is the least that it takes: the line of the host says so.
-  const std::string_view least = counts_loading(e.time) ? "" : ">= ";
-  const std::string length =
-      e.time.run_ns     ? fmt::format(", whole run {}{}", least, human_time(*e.time.run_ns))
-      : e.time.epoch_ns ? fmt::format(", epoch {}{}", least, human_time(*e.time.epoch_ns))
-                        : "";
   const std::string pace =
-      escaped_format("       step {}, {} {}/s{}", human_time(e.time.step_ns),
-                     human_number(e.time.samples_per_second), e.time.sample_unit, length);
-  return text + in_columns(pace, time_range(e.time.step_range_ns), page);
+      escaped_format("       step {}, {} {}/s", human_time(e.time.step_ns),
+                     human_number(e.time.samples_per_second), e.time.sample_unit);
+  return text + in_columns(pace, time_range(e.time.step_range_ns), page) + length(e.time);
 }
 
 std::string breakdown(const Estimate& e, const Page& page) {
@@ -93,7 +98,9 @@ std::string breakdown(const Estimate& e, const Page& page) {
   constexpr size_t kBefore = 59;  // columns before the bars
   const double longest =
       static_cast<double>(std::clamp(page.width, kBefore, kBefore + 40) - kBefore);
+  constexpr double kLeastShown = 0.05;  // less is "0.0 MiB"
   for (const MemoryPart& p : memory_parts(e)) {
+    if (std::abs(static_cast<double>(p.bytes)) < kLeastShown * kBytesPerMiB) continue;
     const double share = share_of(p.bytes, e.memory.device_bytes);
     const auto bar = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * longest);
     text += fmt::format("  {:<32}{:>10.1f} MiB  {:>5.1f} %{}{}\n", p.name,
@@ -115,12 +122,17 @@ std::string breakdown(const Estimate& e, const Page& page) {
   // Few are there yet where feature maps are most, which looks as if they were forgotten.
   constexpr auto kGradients = static_cast<size_t>(Role::kGradient);
   if (const int64_t most = e.memory.max_by_role[kGradients];
-      most > e.memory.peak_by_role[kGradients])
+      human_bytes(most) != human_bytes(e.memory.peak_by_role[kGradients]))
     text += fmt::format("  gradients: up to {} at another moment of the step\n", human_bytes(most));
   if (const auto& m = e.memory.evaluation)
     text += fmt::format("  tensors: up to {} in evaluation (batch {}), up to {} in a step\n",
                         human_bytes(m->allocated_peak_bytes), m->batch,
                         human_bytes(m->step_allocated_peak_bytes));
+  if (e.memory.in_loading())
+    text += fmt::format("  tensors: up to {} while weights are loaded, up to {} in a step\n",
+                        human_bytes(e.memory.loading->allocated_peak_bytes),
+                        human_bytes(e.memory.loading->step_allocated_peak_bytes)) +
+            "  loading needs the same memory at any batch\n";
   return text;
 }
 
@@ -152,20 +164,20 @@ std::string timing(const Estimate& e, const Page& page) {
   part("communication", t.communication_ns);
   part("waiting for the host", t.host_wait_ns);
   part("waiting for other stages", t.bubble_ns);
-  step += fmt::format("; {} launches, GPU busy {:.0f} %{}", t.launches, 100 * t.gpu_busy,
-                      t.input_bound  ? ", limited by the input"
-                      : t.host_bound ? ", limited by the host"
+  step += fmt::format(". Kernels run {:.0f} % of the step ({} launches).{}", 100 * t.gpu_busy,
+                      t.launches,
+                      t.input_bound  ? " The input limits the speed."
+                      : t.host_bound ? " The host limits the speed."
                                      : "");
   const std::string_view unknown = t.host_id == kUnknownHost ? "; --host ID selects another" : "";
   std::string host = escaped_format("Host ({}{}): kernel launches {}, other work {}", t.host_id,
                                     unknown, human_time(t.host_ns), human_time(t.framework_ns));
-  if (counts_loading(t)) host += fmt::format(", loader {}", human_time(t.loader_ns));
-  if (t.loader == name(LoaderKind::kNone)) host += ". Data loading is not included.";
-  if (t.loader == name(LoaderKind::kFiles))
+  if (t.loader == name(LoaderKind::kFiles)) {
     host += ". The time to read files is unknown and widens the range only.";
-  if (t.epoch_samples) {
-    if (host.back() != '.') host += ".";
-    host += escaped_format(" An epoch is {} samples.", *t.epoch_samples);
+  } else if (t.loader == name(LoaderKind::kNone)) {
+    host += ". Data loading is not included.";
+  } else {
+    host += fmt::format(", loader {}", human_time(t.loader_ns));
   }
   std::string text = "\n" + wrapped(step, page, 6) + wrapped(host, page, 6);
   for (const LengthTime& l : t.lengths) {

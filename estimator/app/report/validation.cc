@@ -55,9 +55,13 @@ Table run_table() {
                 {"", "state", Column::kRemark}});
 }
 
+// People count from 1, the index of JSON and CSV from 0.
+std::string run_of(const ValidationLine& l, size_t most) {
+  return fmt::format("{} #{}", shortened(l.file, most), l.index + 1);
+}
+
 std::vector<TableCell> run_row(const ValidationLine& l, LineState state) {
-  const std::string run = fmt::format("{}:{}", l.file, l.index);
-  return {{shortened(run, 24), run},
+  return {{run_of(l, 21), fmt::format("{}:{}", l.file, l.index)},
           {l.model.empty() ? l.op : l.model},
           {l.device},
           {l.quantity},
@@ -65,14 +69,15 @@ std::vector<TableCell> run_row(const ValidationLine& l, LineState state) {
           {figure_text(l, l.predicted), raw(l.predicted)},
           {percent(l.error), raw(l.error)},
           {state == LineState::kSkipped   ? "skipped"
-           : state == LineState::kOutside ? "FAIL"
-                                          : ""}};
+           : state == LineState::kOutside ? "out of tolerance"
+                                          : "",
+           state == LineState::kOutside ? "FAIL" : ""}};
 }
 
 std::string why_skipped(const ValidationLine& l, const Page& page) {
-  return wrapped(escaped_format("skipped: {}:{}: {}", shortened(l.file, 33), l.index,
-                                shortened(spelled(l.skipped), 200)),
-                 page, 9);
+  return wrapped(
+      escaped_format("skipped: {}: {}", run_of(l, 33), shortened(spelled(l.skipped), 200)), page,
+      9);
 }
 
 // Of a failure, and of what lies outside the prediction's own range.
@@ -82,14 +87,15 @@ bool is_off(const ValidationLine& l, LineState state) {
 }
 
 std::string why_off(const ValidationLine& l, const Page& page) {
-  return wrapped(escaped_format("error: {}:{}: {}: the largest part is {}", shortened(l.file, 33),
-                                l.index, l.quantity, gap_text(*l.gap)),
+  return wrapped(escaped_format("error: {}: {}: the largest part is {}", run_of(l, 33), l.quantity,
+                                gap_text(*l.gap)),
                  page, 5);
 }
 
-std::string last_line(const Gate& gate) {
+std::string last_line(const Gate& gate, bool has_tolerance) {
   std::string text =
       fmt::format("{} {} compared", gate.passed ? "PASSED" : "FAILED", gate.compared);
+  if (gate.passed) text += has_tolerance ? ", all within tolerance" : ", no tolerance given";
   if (gate.outside > 0) text += fmt::format(", {} out of tolerance", gate.outside);
   if (gate.skipped > 0) text += fmt::format(", {} skipped", gate.skipped);
   return text + "\n";
@@ -158,8 +164,8 @@ void ValidationReport::write_rows() {
 }
 
 void ValidationReport::finish_text(const std::vector<ValidationSummary>& summaries,
-                                   const Gate& gate) {
-  if (lines_ == 0) return write_(last_line(gate));
+                                   const Gate& gate, bool has_tolerance) {
+  if (lines_ == 0) return write_(last_line(gate, has_tolerance));
   std::string text = runs_.text(page_) + text_;
   if (lines_ > kMostRuns) text += fmt::format("and {} more, all in --json\n", lines_ - kMostRuns);
   Table sums({{"kind", {}, Column::kName},
@@ -167,7 +173,7 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
               {"op", {}, Column::kName, 3},
               {"pass", {}, Column::kName, 3},
               {"quantity", {}, Column::kName, 2},
-              {"n"},
+              {"runs"},
               {"skipped", {}, Column::kFigure, 4},
               {"error"},
               {"median", {}, Column::kFigure, 5},
@@ -189,7 +195,7 @@ void ValidationReport::finish_text(const std::vector<ValidationSummary>& summari
               {percent(s.within_range)}});
   }
   const std::string_view passed = gate.passed ? "PASSED" : "FAILED";
-  std::string verdict = last_line(gate);
+  std::string verdict = last_line(gate, has_tolerance);
   verdict.replace(0, passed.size(), toned(passed, gate.passed ? Tone::kGood : Tone::kBad, page_));
   write_(text + "\n" + sums.text(page_) + "\n" + verdict);
 }
@@ -208,7 +214,8 @@ void ValidationReport::finish_json(const std::vector<ValidationSummary>& summari
 void ValidationReport::finish(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                               const ValidationNotes& validation) {
   if (table_) return write_rows();
-  form_ == Form::kText ? finish_text(summaries, gate) : finish_json(summaries, gate, validation);
+  form_ == Form::kText ? finish_text(summaries, gate, !validation.tolerances.empty())
+                       : finish_json(summaries, gate, validation);
 }
 
 void describe_any_validation(Fields& f) {

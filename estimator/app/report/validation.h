@@ -44,7 +44,8 @@ class ValidationReport {
 
  private:
   void write_rows();
-  void finish_text(const std::vector<ValidationSummary>& summaries, const Gate& gate);
+  void finish_text(const std::vector<ValidationSummary>& summaries, const Gate& gate,
+                   bool has_tolerance);
   void finish_json(const std::vector<ValidationSummary>& summaries, const Gate& gate,
                    const ValidationNotes& notes);
 

@@ -21,7 +21,7 @@ BatchMemory::BatchMemory(const Request& request, const Evaluator& evaluator, dou
       vary_(std::move(vary)),
       evaluator_(evaluator),
       confidence_(confidence),
-      models_(models ? *models : unshared_) {}
+      models_(models ? *models : local_models_) {}
 
 Result<BatchMemory::Place> BatchMemory::at(int64_t size) {
   ModelRequest request = request_;

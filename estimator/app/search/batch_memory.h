@@ -45,7 +45,7 @@ class BatchMemory {
   std::string vary_;
   const Evaluator& evaluator_;
   double confidence_;
-  ModelCache unshared_;
+  ModelCache local_models_;
   ModelCache& models_;
 };
 

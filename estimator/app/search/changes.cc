@@ -54,6 +54,27 @@ ChangeKind evaluations(const Request& request, const Estimate& today) {
   return kind;
 }
 
+// Where the peak is before the first step, which no batch changes.
+ChangeKind loadings(const Request& request, const Estimate& today) {
+  if (!today.memory.in_loading()) return {};
+  const ParallelRequest& shared = request.parallel;
+  const bool flat = shared.fsdp && shared.fsdp_version == 1;
+  const auto load = [](WeightLoading how, std::string_view effect) {
+    return Change{setting("load", name(how)), std::string(effect),
+                  [how](Request& r) { r.weight_loading = how; }};
+  };
+  ChangeKind kind;
+  if (flat && request.weight_loading > WeightLoading::kUnits)
+    kind.push_back(load(WeightLoading::kUnits, "shards one unit at a time"));
+  if (!flat) kind.push_back(load(WeightLoading::kParts, "loads only each GPU's weights"));
+  if (flat)
+    kind.push_back({setting("fsdp-version", "2"), "loads only each GPU's weights", [](Request& r) {
+                      r.parallel.fsdp_version = 2;
+                      r.weight_loading = WeightLoading::kParts;
+                    }});
+  return kind;
+}
+
 // What one GPU can have in its host's memory: states of what it trains, and feature maps.
 ChangeKind offloads(const Request& request) {
   const ParallelRequest& shared = request.parallel;
@@ -110,6 +131,7 @@ std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hw
                                           const Estimate& today) {
   const bool of_family = !today.input.family.empty();
   std::vector<ChangeKind> kinds = {evaluations(request, today),
+                                   loadings(request, today),
                                    shardings(request),
                                    adapters(request, of_family),
                                    precisions(request, hwdb, today),
@@ -137,7 +159,8 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
 }
 
 int64_t bytes_at_any_batch(const MemoryEstimate& memory) {
-  return memory.persistent_bytes + memory.context_bytes;
+  const int64_t loading = memory.loading ? memory.loading->allocated_peak_bytes : 0;
+  return std::max(memory.persistent_bytes, loading) + memory.context_bytes;
 }
 
 const Remedy* Trials::of(const Request& changed, const std::string& settings,

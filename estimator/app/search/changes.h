@@ -29,7 +29,7 @@ using ChangeKind = std::vector<Change>;
 bool shares_training(const Request& request);
 
 // The kinds that can be combined, each only where the request does not have it: where evaluation
-// needs most, less of it at once; of several GPUs
+// needs most, less of it at once; where loading does, less of the model; of several GPUs
 // that each hold the same, sharding; of a model of a family adapters alone; autocast, where
 // weights have 32 bits; recomputed blocks, an optimizer with smaller states; on one GPU what the
 // host's memory takes. `today`: the request's estimate.
@@ -40,8 +40,8 @@ std::vector<ChangeKind> stackable_changes(const Request& request, const Hwdb& hw
 // 64 divides it so, or the step accumulates already.
 std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t safe);
 
-// What a step needs whatever its batch is: what stays between steps, and what is beside the
-// allocator.
+// What a run needs whatever its batch is: what stays between steps, or loading where that is more,
+// and what is beside the allocator.
 int64_t bytes_at_any_batch(const MemoryEstimate& memory);
 
 // What changes of one request come to. Each is asked once, by its settings' text.

@@ -251,7 +251,7 @@ class KeyReader {
     constexpr std::string_view kOfPatterns = "*^$|\\()[]?+";
     if (row.name == "lora-targets" && text.find_first_of(kOfPatterns) != text.npos)
       return error("E357",
-                   fmt::format("{} is the pattern {}; names of modules are read",
+                   fmt::format("{} is the pattern {}; only names of modules are supported",
                                shortened(member.key, kQuotedColumns), member.value.description()),
                    at(member), "name them: " + setting(row.name, "q_proj,v_proj"));
     Request scratch;

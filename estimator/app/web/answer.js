@@ -21,7 +21,7 @@ const drawn = (() => {
       element("dl", { class: "facts" },
         fact("peak memory", `${size(m.device_bytes)} of ${size(usable)}`, range(m.device_range_bytes, size)),
         fact("one step", time(t.step_ns), range(t.step_range_ns, time)),
-        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `GPU busy ${Math.round(100 * t.gpu_busy)} %`)),
+        fact("throughput", `${number(t.samples_per_second)} ${t.sample_unit}/s`, `kernels run ${Math.round(100 * t.gpu_busy)} % of a step`)),
     ];
   };
 
@@ -33,8 +33,8 @@ const drawn = (() => {
       bar(name, [[VERDICTS[verdict][1], bytes]], whole, text, usable);
     const all = result.remedies.map((r) => row(`${r.flags}${r.effect ? ` (${r.effect})` : ""}`, r.device_bytes, r.verdict,
       `${size(r.device_bytes)}, ${number(r.samples_per_second)} ${result.time.sample_unit}/s`));
-    return section("What would help", "Each line is an estimate of its own.",
-      bars([row("as asked", today, result.verdict, `${size(today)}, ${number(result.time.samples_per_second)} ${result.time.sample_unit}/s`), ...all]),
+    return section("What would help", "Each line is a separate estimate.",
+      bars([row("as requested", today, result.verdict, `${size(today)}, ${number(result.time.samples_per_second)} ${result.time.sample_unit}/s`), ...all]),
       key(cardLine()));
   };
 
@@ -72,7 +72,7 @@ const drawn = (() => {
     if (shown) chart.append(element("line", { x1: 0, x2: width, y1: y(usable), y2: y(usable), stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }));
     const phases = [...new Set(moments.map((p) => p.phase))].filter((phase) => phase !== "loss");
     const count = (phase) => moments.filter((p) => p.phase === phase).length;
-    return section("Memory over one step", "By the kernels that are launched; the context is below all of it.",
+    return section("Memory over one step", "In the order of the kernels. The lowest band is the context.",
       element("p", { class: "ends" }, element("span", {}, `highest ${size(most)}`),
         element("span", {}, shown ? `line: usable on the GPU, ${size(usable)}` : `usable on the GPU: ${size(usable)}`)),
       chart,

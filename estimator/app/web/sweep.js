@@ -97,7 +97,7 @@ const sweep = (() => {
     }).sort((a, b) => (b.point?.samples_per_second ?? 0) - (a.point?.samples_per_second ?? 0));
     const unit = all.find((a) => a.point)?.point.sample_unit || "samples";
     const size_ = all[0]?.row.size || "batch";
-    return section(`Best for each ${axis.text}`, "The fastest of the columns that fit; most first.",
+    return section(`Best for each ${axis.text}`, "The fastest column that fits, the highest rate first.",
       table(`fastest ${size_} that fits`, [[axis.text], [size_, true], ["one step", true], [`${unit}/s`, true], ["memory", true], [`largest ${size_}`, true]],
         all.map(({ value, row, point }) => [value, ...(point
           ? [String(point.size), time(point.step_ns), number(point.samples_per_second), size(point.device_bytes)] : ["none", "", "", ""]),
@@ -116,7 +116,7 @@ const sweep = (() => {
     const told = element("p", { class: "progress", role: "status" });
     const under = element("div", {});
     place.replaceChildren(
-      section(`${down.text} by ${symbol}`, `Each cell: one step where it fits, the memory that it would need where it does not. A click asks it alone.`, fieldsOf(planned), told,
+      section(`${down.text} by ${symbol}`, `A cell shows the time of a step if it fits, or the memory that it needs if it does not. A click opens its answer.`, fieldsOf(planned), told,
         scrolling("heat map of the sweep",
           element("table", { class: "heat" }, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, symbol), ...heads)), body)),
         key(swatch("yes", "fits"), swatch("perhaps", "may fit"), swatch("no", "does not fit"),

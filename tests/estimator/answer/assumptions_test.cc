@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "estimator/settings/given_settings.h"
+#include "graph/base/setting.h"
 #include "tests/support/requests.h"
 
 using namespace plimsoll;
@@ -42,6 +43,9 @@ TEST_CASE("assumed: what nobody said, the most important first") {
   CHECK(text_of(all, "precision") == "fp32 precision");
   CHECK(text_of(all, "optimizer") == "the momentum optimizer");
   CHECK(text_of(all, "image") == "images of 224 x 224");
+  // A word to fill in, as help has it, and no value: which is right depends on the program.
+  CHECK(all[1].change == setting("precision", "NAME"));
+  CHECK(all[2].change == setting("optimizer", "NAME"));
 }
 
 TEST_CASE("assumed: each row goes where its setting is given") {

@@ -40,4 +40,19 @@ TEST_CASE("recipe: what is given holds, and an optimizer without a loop is as it
   CHECK(recipe.optimizer->name == "lamb");
 }
 
+// pytorch/pytorch#104898 is of 2.1.
+TEST_CASE("recipe: PyTorch 2.0 takes one more list for Adam's denominators") {
+  Recipe asked;
+  for (const char* name : {"adam", "adamw"}) {
+    asked.optimizer = find_optimizer(name);
+    CHECK(recipe_on("pytorch-2.0", asked).optimizer->name == std::string(name) + "-2.0");
+    CHECK(recipe_on("pytorch-2.0.1", asked).optimizer->name == std::string(name) + "-2.0");
+    CHECK(recipe_on("pytorch-2.1", asked).optimizer->name == name);
+    CHECK(recipe_on("pytorch", asked).optimizer->name == name);
+    CHECK(recipe_on("pytorch-1.13", asked).optimizer->name == std::string(name) + "-loop");
+  }
+  asked.optimizer = find_optimizer("momentum");
+  CHECK(recipe_on("pytorch-2.0", asked).optimizer->name == "momentum");
+}
+
 }  // namespace plimsoll

@@ -56,6 +56,28 @@ TEST_CASE("device memory: one step by eye") {
   CHECK(exact.device_range.high < memory.device_range.high);
 }
 
+TEST_CASE("device memory: residents come beside what loads them") {
+  ReplayInput input;
+  input.resident = {20 * kMiB, 30 * kMiB};
+  input.loading = {event(Kind::kAllocate, 0, 40 * kMiB), event(Kind::kKept, 1),
+                   event(Kind::kFree, 0)};
+  input.step = {event(Kind::kAllocate, 0, 20 * kMiB), event(Kind::kFree, 0)};
+  const auto memory = *device_memory(input, CachingRules{}, {});
+  REQUIRE(memory.loading);
+  CHECK(memory.loading->allocated_peak_bytes == 70 * kMiB);
+  CHECK(memory.loading->reserved_bytes == 70 * kMiB);
+  // The 20 that come behind them and those of the step lie in the 40.
+  CHECK(memory.reserved_bytes == 70 * kMiB);
+  CHECK(memory.steady_allocated_bytes == 70 * kMiB);
+  // Given back, the 40 are taken in part: 30, 20 and 60.
+  input.step.front().bytes = 60 * kMiB;
+  CHECK(reserved(input) == 130 * kMiB);
+  input.loading_empties_cache = true;
+  CHECK(reserved(input) == 110 * kMiB);
+  input.loading[1].id = 2;
+  CHECK_FALSE(device_memory(input, CachingRules{}, {}));
+}
+
 // Sizes as above; a pass of 60 over a batch of 10, behind steps that keep no state.
 TEST_CASE("device memory: passes between steps run in what the steps have reserved") {
   ReplayInput input;

@@ -57,6 +57,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
   if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
   add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
   if (one["keeps_gathered"]) add("zero", "2");
+  if (one.contains("master_copies")) add("master-copies", "");
 }
 
 Request sharded_request(const nlohmann::json& one, const std::string& library,
@@ -228,6 +229,14 @@ TEST_CASE("a rank of FSDP under autocast keeps and takes what PyTorch's does") {
   CHECK(compared.stays.count() == 8);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded autocast peak", compared.peak);
+}
+
+TEST_CASE(
+    "a rank of FSDP with copies in 32 bits of parts in 16 keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("copies");
+  CHECK(compared.stays.count() == 24);
+  CHECK(compared.stays.share_exact() == 1);
+  CHECK(compared.peak.share_exact() == 1);
 }
 
 TEST_CASE("a rank of FSDP2 whose weights the host has keeps and takes what PyTorch's does") {

@@ -85,6 +85,15 @@ TEST_CASE("programs with Megatron's layers have the kernels of their time") {
   CHECK(bridge.parallel.tensor_overlap);
 }
 
+TEST_CASE("InternEvo has fp32 copies of weights, and of gradients for their norm") {
+  const Request internevo = asked_by({{"trainer", "internevo"}});
+  CHECK(internevo.recipe.precision->name == "mixed-bf16");
+  CHECK(internevo.recipe.norm_of_copies);
+  CHECK(internevo.recipe.clip_grad_norm == 1);
+  CHECK(internevo.parallel.master_copies);
+  CHECK(internevo.recipe.optimizer->name == "adamw");
+}
+
 TEST_CASE("torchtune, unsloth and torchtitan have losses and checkpoints of their own") {
   const Request torchtune = asked_by({{"trainer", "torchtune"}});
   CHECK(torchtune.recipe.loss_form == LossForm::kChunkedLinear);

@@ -237,6 +237,17 @@ TEST_CASE("a block's use may share the weights of an earlier one") {
             .code == "E341");
 }
 
+TEST_CASE("inside a repeat, a block's earlier use is named as its list has it") {
+  const auto model = load(R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",
+      "blocks": {"head": {"layers": [{"name": "fc", "type": "linear", "out": 3}]}},
+      "inputs": [{"name": "x", "shape": ["batch", 3]}],
+      "layers": [{"name": "rounds", "type": "repeat", "count": 2, "layers": [
+        {"name": "one", "type": "block", "block": "head"},
+        {"name": "two", "type": "block", "block": "head", "same_as": "one"}]}]})");
+  REQUIRE(model);
+  CHECK(trained(model->networks.front().graph) == Dim(2 * (3 * 3 + 3)));
+}
+
 TEST_CASE("a loss that does not count needs no output") {
   const auto config = [](const std::string& head) {
     return load(R"({"schema": "plimsoll.model-config", "version": 1, "name": "net",

@@ -93,6 +93,8 @@ int64_t held_or_known(const nlohmann::json& one) {
   const size_t parameters = one["parameters"].size();
   // A second name for decayed gradients outlives their group, of another type.
   if (one["optimizer"] == "adagrad" && one["weight_decay"] && parameters == 6) return 3304448;
+  // Types come in the order of the parameters, where later versions begin with the last one.
+  if (one["optimizer"] == "adam-2.0" && one["weight_decay"] && parameters == 6) return 4433408;
   // A second name for the last parameter's update lives until it is assigned anew.
   if (one["optimizer"] == "adafactor" && parameters == 10) return 2101248;
   return one["temporaries"];

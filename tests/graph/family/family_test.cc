@@ -202,6 +202,29 @@ TEST_CASE("models of several parts: each part's config has its family, and setti
   CHECK(code(R"({"model_type": "mllama", "vision_config": {}})") == "E354");
 }
 
+TEST_CASE("what transformers derives and saves is read, and a list for all layers or one number") {
+  CHECK(code(R"({"model_type": "qwen3_moe", "num_hidden_layers": 1, "num_local_experts": 4})") ==
+        "fine");
+  CHECK(code(R"({"model_type": "deepseek_v3", "num_hidden_layers": 1, "qk_head_dim": 192})") ==
+        "fine");
+  const auto chosen = [](const std::string& topk) {
+    const auto model = load(R"({"model_type": "hunyuan_v1_moe", "vocab_size": 100,
+      "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "num_experts": 4, "moe_topk": )" +
+                            topk + "}");
+    REQUIRE(model);
+    const Graph& graph = model->config.networks.front().graph;
+    int64_t sum = 0;
+    for (const Node& node : graph.nodes) {
+      if (node.op == "TopK")
+        sum += graph.tensors[node.outputs[0]].shape->back().constant().value_or(0);
+    }
+    return sum;
+  };
+  CHECK(chosen("2") == 4);
+  CHECK(chosen("[2, 1]") == 3);
+}
+
 TEST_CASE("labels are counted where a config lists their names") {
   const std::string vit = R"({"model_type": "vit", "num_hidden_layers": 1, "id2label": )";
   const auto width = [](const FamilyModel& model) {

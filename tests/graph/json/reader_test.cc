@@ -107,7 +107,7 @@ TEST_CASE("JSON reader: a duplicate names the first, a second value its byte") {
   CHECK(twice.error()[0].message == "key \"a\" given twice, first at line 2");
   const auto second = read_json("{}\n{}", "f");
   REQUIRE_FALSE(second);
-  CHECK(second.error()[0].message == "a second value starts at byte 3; one file holds one value");
+  CHECK(second.error()[0].message == "a second value starts at byte 3; a file has one value");
 }
 
 TEST_CASE("JSON reader: a byte-order mark is skipped") {

@@ -88,7 +88,7 @@ TEST_CASE("all unknown trip counts are asked for at once, nested ones too") {
        loop_of("n", "", nested, "outer", "x", "a"), loop_of("n", "", kReluBody, "last", "a", "y")});
   const Diagnostic d = refusal(model, at_batch(4));
   CHECK(d.code == "E225");
-  CHECK(d.message == "the file does not say how often the loop runs; the same holds for 2 more");
+  CHECK(d.message == "the file does not say how often the loop runs; the same is true for 2 more");
   CHECK(d.place.node == "node 2 'outer' (Loop)");
   CHECK(d.help == "give the numbers of iterations with " + setting_entry("trip", "outer", "10") +
                       " " + setting_entry("trip", "inner", "10") + " " +

@@ -1,5 +1,8 @@
 #include "graph/parallel/flat_sharded.h"
 
+#include <string>
+#include <utility>
+
 #include "tests/support/parallel_step.h"
 
 namespace plimsoll {
@@ -11,6 +14,13 @@ constexpr int64_t kFlatRanks = 4;
 
 Recipe fsdp1() { return test::shared_by(ShardedBy::kFsdp1, Sharded::kWeights, kFlatRanks); }
 
+std::string in_half() {
+  std::string text(test::kThreeBlocks);
+  for (size_t at = text.find("f32"); at != text.npos; at = text.find("f32"))
+    text.replace(at, 3, "bf16");
+  return text;
+}
+
 bool is_whole_array(const Buffer& b) { return b.role == Role::kParameter && !b.resident; }
 
 }  // namespace
@@ -21,6 +31,35 @@ TEST_CASE("flat sharded: a part of each unit's array stays, and of its gradients
   CHECK(s.resident(Role::kOptimizerState) == 8 * kAllCount / kFlatRanks);
   CHECK(s.timeline.gradient_bytes == 4 * kAllCount / kFlatRanks);
   CHECK(s.timeline.persistent_bytes == 16 * kAllCount / kFlatRanks);
+}
+
+// InternEvo's FSDPadaptOptimizer: 2 of weights and 2 of gradients stay, beside 4 of copies and 8 of
+// states; the update takes 4 of gradients, and temporaries.
+TEST_CASE("flat sharded: copies in 32 bits are beside parts in 16") {
+  constexpr int64_t kMine = kAllCount / kFlatRanks;
+  constexpr int64_t kNamed = 2 * (8 * 12 + 1);  // what the network returned, and the loss
+  Recipe recipe = fsdp1();
+  recipe.precision = find_precision("mixed-bf16");
+  const test::ParallelStep wide(recipe, in_half());
+  CHECK(wide.resident(Role::kParameter) == 4 * kMine);
+  CHECK(wide.timeline.persistent_bytes == 16 * kMine);
+  recipe.parallel.master_copies = true;
+  for (const auto& [form, held] : {std::pair{"adam-fused", 0}, {"adam", 4}, {"adam-2.0", 8}}) {
+    recipe.optimizer = find_optimizer(form);
+    const test::ParallelStep s(recipe, in_half());
+    const int64_t counters = s.resident(Role::kOptimizerState) - 12 * kMine;
+    CHECK(counters == (held > 0 ? 0 : 7 * 4));
+    CHECK(s.resident(Role::kParameter) == 2 * kMine);
+    CHECK(s.timeline.gradient_bytes == 2 * kMine);
+    CHECK(s.timeline.persistent_bytes == 16 * kMine + counters);
+    CHECK(s.timeline.max_temporary[static_cast<size_t>(Phase::kUpdate)] ==
+          (4 + held) * kMine + kNamed);
+  }
+  recipe.parallel.sharded_by = ShardedBy::kFsdp2;
+  const test::ParallelStep of_fsdp2(recipe, in_half());
+  CHECK(of_fsdp2.resident(Role::kParameter) == 2 * kMine);
+  CHECK(of_fsdp2.resident(Role::kOptimizerState) == 12 * kMine);
+  CHECK(of_fsdp2.timeline.gradient_bytes == 2 * kMine);
 }
 
 TEST_CASE("flat sharded: two units are whole in backward, beside what is in none") {

@@ -20,10 +20,10 @@ struct Adapted {
   std::map<std::string, std::string> shapes;  // of adapters, by name
 };
 
-Adapted adapt_small(const std::string& targets, double dropout = 0) {
+Adapted adapt_small(const std::string& targets, double dropout = 0,
+                    const char* config = kSmallMixtral) {
   Diagnostics warnings;
-  auto model =
-      load_family_model(*read_json(kSmallMixtral, "config.json"), "config.json", {}, warnings);
+  auto model = load_family_model(*read_json(config, "config.json"), "config.json", {}, warnings);
   REQUIRE(model);
   Graph& graph = model->config.networks.front().graph;
   Adapted adapted;
@@ -90,6 +90,15 @@ TEST_CASE("adapters of part of a parameter are refused, and dropout of experts' 
   CHECK(adapt_small("all-linear", .1).report.error().front().code == "E265");
   CHECK(adapt_small("q_proj,v_proj", .1).report);
   CHECK(adapt_small("gate_proj").report.error().front().code == "E263");
+}
+
+TEST_CASE("a layer that runs several times has one adapter") {
+  const Adapted all = adapt_small("all-linear", 0,
+                                  R"({"model_type": "albert", "hidden_size": 64, "vocab_size": 128,
+      "embedding_size": 32, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 2})");
+  REQUIRE(all.report);
+  CHECK(all.report->adapters == 8);  // six of its layer, one behind the embeddings, one of the head
+  CHECK(all.shapes.size() == 2 * all.report->adapters);
 }
 
 }  // namespace plimsoll

@@ -19,6 +19,9 @@ constexpr const char* kSmallLlama =
 constexpr const char* kSmallNeox =
     R"({"model_type": "gpt_neox", "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 128})";
+constexpr const char* kSmallPhi =
+    R"({"model_type": "phi3", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 128})";
 
 // Shapes of parameters that something reads, by name.
 std::map<std::string, std::string> parameters(const Graph& graph) {
@@ -71,6 +74,20 @@ TEST_CASE("a layer that is all three already has adapters of the parts that are 
   for (const char* part : {"0", "1", "2"})
     CHECK(weights.at(layer + ".lora_B." + part + ".weight") == "64x8");
   CHECK_FALSE(adapted(kSmallNeox, "q_proj").contains(layer + ".lora_B.1.weight"));
+}
+
+// litgpt, model.py: LLaMAMLP has fc_1 and fc_2, each with an adapter and a dropout of its input.
+TEST_CASE("a layer that is a gate and what it gates becomes two") {
+  for (const char* targets : {"gate_up_proj", "gate_proj,up_proj"}) {
+    const auto weights = adapted(kSmallPhi, targets);
+    const std::string mlp = "model.layers.1.mlp.";
+    for (const char* layer : {"gate_proj", "up_proj"}) {
+      CHECK(weights.at(mlp + layer + ".weight") == "96x64");
+      CHECK(weights.at(mlp + layer + ".lora_A.weight") == "8x64");
+      CHECK(weights.at(mlp + layer + ".lora_B.weight") == "96x8");
+    }
+    CHECK_FALSE(weights.contains(mlp + "gate_up_proj.weight"));
+  }
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "graph/family/family.h"
 #include "graph/json/reader.h"
+#include "graph/rewrite/finetune.h"
 
 namespace plimsoll {
 namespace {
@@ -32,6 +33,28 @@ TEST_CASE("the head of a language model is its last linear layer and what follow
   REQUIRE(capped);
   CHECK(capped->first + 1 < gemma.nodes.size());
   CHECK(gemma.nodes[capped->first].op == "Linear");
+}
+
+TEST_CASE("the head of a language model has its adapter") {
+  const char* config =
+      R"({"model_type": "llama", "num_hidden_layers": 1, "tie_word_embeddings": false})";
+  const Graph plain = graph_of(config);
+  const NodeId layer = find_language_head(plain, plain.outputs)->first;
+  for (const double dropout : {0.0, 0.1}) {
+    Graph adapted = graph_of(config);
+    const Finetune finetune{
+        .kind = FinetuneKind::kLora, .dropout = dropout, .targets = "q_proj,lm_head"};
+    REQUIRE(add_adapters(adapted, finetune, DType::kBFloat16, {}));
+    const auto head = find_language_head(adapted, adapted.outputs);
+    REQUIRE(head);
+    CHECK_FALSE(head->plain);
+    CHECK(adapted.tensors[head->weight].name == "lm_head.weight");
+    CHECK(adapted.nodes.size() - head->first > plain.nodes.size() - layer);
+    Recipe recipe{.loss = Loss::kCausalLm, .loss_form = LossForm::kChunked};
+    CHECK(head_of_loss(recipe, adapted, adapted.outputs));
+    recipe.loss_form = LossForm::kFusedLinear;
+    CHECK_FALSE(head_of_loss(recipe, adapted, adapted.outputs));
+  }
 }
 
 TEST_CASE("a network whose hidden states are given out too has no head of the loss's") {

@@ -39,7 +39,7 @@ TEST_CASE("sweep by GPU: verdicts add up, hours are those of what fits, times it
   CHECK(all[1].failed == 1);
   CHECK(*all[1].gpu_hours == 0);
   CHECK_FALSE(all[1].price);
-  CHECK(to_text(all).find("each: 7.00 GPU hours\n") != std::string::npos);
+  CHECK(to_text(all).find("total: 7.00 GPU hours\n") != std::string::npos);
 }
 
 TEST_CASE("sweep by GPU: hours of a run of unknown length are not a sum") {

@@ -36,9 +36,9 @@ TEST_CASE("table: on a narrow page names are cut, then columns of the highest ra
         "tesla-t4                         3.3 GiB  305 ms\n"
         "a-card-whose-...goes-on-and-on  36.9 GiB  3.64 s  does not fit\n");
   CHECK(cards().text({.width = 54}) ==
-        "gpu                               peak\n"
-        "tesla-t4                       3.3 GiB\n"
-        "a-card-whose...oes-on-and-on  36.9 GiB  does not fit\n"
+        "gpu                                 peak\n"
+        "tesla-t4                         3.3 GiB\n"
+        "a-card-whose-...goes-on-and-on  36.9 GiB  does not fit\n"
         "(1 more column with --wide)\n");
   CHECK(cards().text({.width = 24}) ==
         "gpu                 peak\n"

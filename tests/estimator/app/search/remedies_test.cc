@@ -68,6 +68,27 @@ TEST_CASE("remedies: single changes that need less, the verdict first, then the 
   }
 }
 
+TEST_CASE("remedies: where loading needs most, another way to load and no smaller batch") {
+  Request request = test::request("builtin:gpt2", "rtx-3060", 4);
+  request.dims["sequence"] = 64;
+  request.recipe.mode = Mode::kInference;
+  request.recipe.precision = find_precision("fp16");
+  request.precision_given = true;
+  request.weight_loading = WeightLoading::kFp32;
+  ModelCache models;
+  const auto roomy = estimate(request, test::hwdb(), &models);
+  REQUIRE(roomy);
+  REQUIRE(roomy->memory.in_loading());
+  request.memory_bytes = roomy->memory.device_bytes - (int64_t{64} << 20);
+  const auto today = estimate(request, test::hwdb(), &models);
+  REQUIRE(today);
+  REQUIRE(today->memory.verdict != Verdict::kFits);
+  const auto found = remedies(request, test::hwdb(), *today, models);
+  CHECK(find(found, "--load parts"));
+  CHECK(std::ranges::none_of(
+      found, [](const Remedy& remedy) { return spelled(remedy.settings).starts_with("--batch"); }));
+}
+
 TEST_CASE("remedies: several GPUs that each hold the same may share it") {
   Request request = test::request("builtin:gpt2", "rtx-3060", 1);
   request.dims["sequence"] = 64;

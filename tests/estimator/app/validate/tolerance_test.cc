@@ -46,7 +46,9 @@ std::string reported(const std::vector<ValidationLine>& lines, const Tolerances&
                           [&](const std::string& more) { text += more; });
   Judge judge(tolerances);
   for (const ValidationLine& l : lines) report.add(l, judge.add(l));
-  report.finish({}, judge.gate(), {});
+  ValidationNotes notes;
+  if (!tolerances.empty()) notes.tolerances = {"memory=10%"};
+  report.finish({}, judge.gate(), notes);
   return text;
 }
 
@@ -115,8 +117,11 @@ TEST_CASE("tolerance: megabytes taken for mebibytes are told") {
 TEST_CASE("tolerance: the last line says what was compared") {
   const std::string text = reported({line("nvidia_smi_mb", 100, 150), skipped()}, kTen);
   CHECK(last_line(text) == "FAILED 1 compared, 1 out of tolerance, 1 skipped\n");
-  CHECK(text.find("50.0 %  FAIL\n") != std::string::npos);
+  CHECK(text.find("50.0 %  out of tolerance\n") != std::string::npos);
   CHECK(text.find(": why\n") != std::string::npos);
-  CHECK(last_line(reported({line("nvidia_smi_mb", 100, 105)}, kTen)) == "PASSED 1 compared\n");
+  const std::vector<ValidationLine> good = {line("nvidia_smi_mb", 100, 105)};
+  CHECK(last_line(reported(good, kTen)) == "PASSED 1 compared, all within tolerance\n");
+  CHECK(last_line(reported(good, {})) == "PASSED 1 compared, no tolerance given\n");
+  CHECK(text.find(" #1 ") != std::string::npos);  // people count from 1
   CHECK(reported({}, kTen) == "FAILED 0 compared\n");
 }

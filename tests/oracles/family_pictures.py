@@ -1,0 +1,28 @@
+"""Classifiers of images: small configurations and published ones, for family_steps.py."""
+LABELS = {"num_labels": 100}
+SMALL = {"hidden_size": 192, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 112, **LABELS}
+LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "num_labels": 1000}
+STAGES = {"hidden_sizes": [32, 64, 128, 256], "depths": [1, 1, 2, 1], **LABELS}
+FAMILIES = {
+    "convnext": ("ConvNextForImageClassification", STAGES | {"image_size": 112},
+                 {"hidden_sizes": [128, 256, 512, 1024], "depths": [3, 3, 27, 3], "num_labels": 1000, "drop_path_rate": 0.1}),
+    "convnext+dropped": ("ConvNextForImageClassification", STAGES | {"image_size": 112, "drop_path_rate": 0.2},
+                         {"hidden_sizes": [192, 384, 768, 1536], "depths": [3, 3, 27, 3], "num_labels": 1000}),
+    "convnextv2": ("ConvNextV2ForImageClassification", STAGES | {"image_size": 112},
+                   {"hidden_sizes": [128, 256, 512, 1024], "depths": [3, 3, 27, 3], "num_labels": 1000}),
+    "deit": ("DeiTForImageClassification", SMALL | {"intermediate_size": 768}, {"hidden_size": 192, "intermediate_size": 768, "num_attention_heads": 3, "num_labels": 1000}),
+    "dinov2_with_registers": ("Dinov2WithRegistersForImageClassification", SMALL,
+                              LARGE | {"patch_size": 14, "image_size": 518}),
+    "regnet": ("RegNetForImageClassification", {"embedding_size": 16, "hidden_sizes": [32, 64, 128, 256], "depths": [1, 2, 1, 1], "groups_width": 16, **LABELS},
+               {"layer_type": "x", "num_labels": 1000}),
+    "resnet": ("ResNetForImageClassification", STAGES, {"depths": [3, 4, 23, 3], "num_labels": 1000}),
+    "resnet+basic": ("ResNetForImageClassification", STAGES | {"layer_type": "basic", "hidden_sizes": [64, 128, 256, 512]},
+                     {"layer_type": "basic", "hidden_sizes": [64, 128, 256, 512], "depths": [2, 2, 2, 2], "num_labels": 1000}),
+    "segformer": ("SegformerForImageClassification", {"depths": [1, 1, 2, 1], **LABELS},
+                  {"depths": [3, 4, 18, 3], "hidden_sizes": [64, 128, 320, 512], "num_labels": 1000}),
+    "swin": ("SwinForImageClassification", {"embed_dim": 48, "depths": [2, 2, 2], "num_heads": [3, 6, 12], "image_size": 112, **LABELS},
+             {"embed_dim": 128, "depths": [2, 2, 18, 2], "num_heads": [4, 8, 16, 32], "num_labels": 1000}),
+}
+SIDE = 112   # of an image, where the configuration leaves it open
+OPEN = ("regnet", "resnet", "resnet+basic", "segformer")
+DIMS = {name: {"image": SIDE} for name in OPEN}
