@@ -107,32 +107,13 @@ class Cutter {
   Cut cut_;
 };
 
-// All of a graph but its nodes and outputs.
-Graph frame_of(const Graph& whole) {
-  return {.name = whole.name,
-          .producer = whole.producer,
-          .exporter = whole.exporter,
-          .opset = whole.opset,
-          .told = whole.told,
-          .unwritten = whole.unwritten,
-          .tensors = whole.tensors,
-          .nodes = {},
-          .inputs = whole.inputs,
-          .outputs = {},
-          .baked_batch = whole.baked_batch,
-          .batch_symbol = whole.batch_symbol,
-          .defaults = whole.defaults,
-          .guards = whole.guards,
-          .guesses = whole.guesses};
-}
-
 // One chunk behind the other; weights and inputs of other stages are none of this one's.
 class Assembly {
  public:
   explicit Assembly(const Graph& whole)
-      : whole_(whole),
-        stage_{.graph = frame_of(whole), .chunks = {}},
-        read_(whole.tensors.size(), 0) {
+      : whole_(whole), stage_{.graph = whole, .chunks = {}}, read_(whole.tensors.size(), 0) {
+    stage_.graph.nodes.clear();
+    stage_.graph.outputs.clear();
     for (Tensor& tensor : stage_.graph.tensors) tensor.producer = kNoNode;
   }
 
