@@ -203,7 +203,7 @@ TEST_CASE("models of several parts: each part's config has its family, and setti
 }
 
 TEST_CASE("what transformers derives and saves is read, and a list for all layers or one number") {
-  CHECK(code(R"({"model_type": "qwen3_moe", "num_hidden_layers": 1, "num_local_experts": 4})") ==
+  CHECK(code(R"({"model_type": "qwen3_moe", "num_hidden_layers": 1, "num_local_experts": 16})") ==
         "fine");
   CHECK(code(R"({"model_type": "deepseek_v3", "num_hidden_layers": 1, "qk_head_dim": 192})") ==
         "fine");
