@@ -47,7 +47,7 @@ DroppedMasks drop_masks(Graph& graph) {
     for (const NodeId reader : readers) r.read_instead(reader, y, x);
     ++dropped.masks;
   }
-  r.drop_unread();
+  if (dropped.masks > 0) r.drop_unread();  // else nothing moves: others hold numbers of nodes
   dropped.new_ids = r.finish();
   return dropped;
 }

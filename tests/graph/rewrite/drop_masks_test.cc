@@ -52,4 +52,18 @@ TEST_CASE("a uniform draw that is rounded down is a mask, one that is not is noi
   CHECK(has(noise, "RandomUniformLike"));
 }
 
+TEST_CASE("a graph without masks keeps every node in its place, also one that nothing reads") {
+  Graph graph = test::inferred(R"(opset 17
+input x: f32[2,8]
+unread = Relu(x)
+out = Tanh(x)
+output out
+)");
+  const size_t nodes = graph.nodes.size();
+  const DroppedMasks dropped = drop_masks(graph);
+  CHECK(dropped.masks == 0);
+  CHECK(graph.nodes.size() == nodes);
+  CHECK(dropped.new_ids == std::vector<NodeId>{0, 1});
+}
+
 }  // namespace plimsoll
