@@ -110,7 +110,7 @@ constexpr SettingRow kModelRows[] = {
     {.name = "dim",
      .group = kModelGroup,
      .shown = kOften,
-     .help = "value of a symbolic dimension",
+     .help = "size that the model leaves open: sequence=512",
      .value = entries_value<read_extent, &Request::dims>("NAME=N", Type::kCount),
      .record = {.name = "sequence", .write = write_sequence, .composed = true},
      .axis = SweepAxis::kNone},

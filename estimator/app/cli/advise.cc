@@ -127,7 +127,7 @@ Verb make_advise(const FlagSet& root) {
             "PRICE", rarely(kVerbGroup));
   add_value(app, flags->shared, "threads", "number of threads [one for each CPU]", "N",
             rarely(kOutputGroup));
-  add_output(app, flags->output, "as JSON", "combinations");
+  add_output(app, flags->output, "print the result as JSON", "combinations");
   add_page(app, flags->page);
   app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")
       .group(rarely(kOutputGroup));

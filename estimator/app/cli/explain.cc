@@ -97,7 +97,7 @@ Verb make_explain(const FlagSet& root) {
                  "E241, a node or module, or two figures: allocated,nvidia-smi")
       .group(kVerbGroup);
   add_shared(app, flags->shared);
-  app.add_flag("--json", flags->json, "as JSON").group(kOutputGroup);
+  app.add_flag("--json", flags->json, "print the result as JSON").group(kOutputGroup);
   return {app, [flags] { return run_explain(*flags); }};
 }
 

@@ -124,7 +124,7 @@ std::string help_of(const FlagSet& app, const std::vector<std::string_view>& exa
   }
   for (const std::string& group : groups_of(app)) text += group_text(app, group, all, page);
   if (!all && std::ranges::any_of(app.flags(), is_rare))
-    text += "'--help-all' lists every option and its values.\n";
+    text += "'--help-all' explains every option and lists its values.\n";
   return text;
 }
 

@@ -260,7 +260,7 @@ Verb make_version(const FlagSet& root) {
   auto json = std::make_shared<bool>(false);
   FlagSet app =
       root.add_subcommand("version", "Prints the version of the program and of its data.");
-  app.add_flag("--json", *json, "as JSON");
+  app.add_flag("--json", *json, "print the result as JSON");
   return {app, [json] { return show_version(*json); }};
 }
 

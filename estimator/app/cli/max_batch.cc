@@ -136,7 +136,7 @@ Verb make_max_batch(const FlagSet& root) {
   add_value(app, flags->shared, "max", "upper limit of the search", "N", kVerbGroup);
   add_value(app, flags->shared, "confidence", "chance that memory stays in its range [0.95]",
             "SHARE", kVerbGroup);
-  add_output(app, flags->output, "as JSON", "round sizes");
+  add_output(app, flags->output, "print the result as JSON", "round sizes");
   app.add_flag("--basis", flags->basis, "where the figures come from, and the defaults in use")
       .group(rarely(kOutputGroup));
   add_page(app, flags->page);

@@ -53,7 +53,7 @@ void add_output(const FlagSet& app, OutputFlags& flags, const std::string& json,
 }
 
 void add_list_output(const FlagSet& app, OutputFlags& flags, const std::string& table) {
-  app.add_flag("--json", flags.json, "as JSON");
+  app.add_flag("--json", flags.json, "print the result as JSON");
   add_table_forms(app, flags, table);
 }
 

@@ -351,7 +351,7 @@ Verb make_sweep(const FlagSet& root) {
   add_shared(app, flags->shared, false);
   app.add_option("plan", flags->plan, "plan of W&B, Optuna, Hydra or Plimsoll (YAML or JSON)")
       .group(kVerbGroup);
-  app.add_option("--model", flags->shared.model, "use this model, not the plan's")
+  app.add_option("--model", flags->shared.model, "the model, in place of the plan's")
       .type_name("MODEL")
       .group(kVerbGroup);
   const auto add = [&](const char* name, bool& into, const char* help, const std::string& group) {
