@@ -40,7 +40,7 @@ constexpr SettingRow kGpuRows[] = {
     {.name = "gpu",
      .group = kGpuGroup,
      .shown = kOften,
-     .help = "id ('plimsoll gpus'), device file, local",
+     .help = "id ('plimsoll gpus'), GPU file, local",
      .default_text = "this machine's",
      .value = cards(),
      .record = {.name = "device", .write = write_nothing, .composed = true},
