@@ -34,10 +34,12 @@ constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
 constexpr TrainerDefault kHuggingFace4[] = {
     {"clip-grad-norm", "1"},         {"optimizer", "adamw"},  {"keep-outputs", "off"},
     {"widen-outputs", "accelerate"}, {"use-reentrant", "on"}, {"load", "broadcast"}};
-constexpr TrainerDefault kTrl[] = {
-    {"clip-grad-norm", "1"}, {"optimizer", "adamw-fused"},    {"checkpoint", "blocks"},
-    {"keep-outputs", "off"}, {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"},
-    {"load", "broadcast"}};
+constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
+                                   {"checkpoint", "blocks"},        {"keep-outputs", "off"},
+                                   {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"},
+                                   {"load", "broadcast"},           {"loss-form", "tiled-linear"}};
+// Before 1.7: the model computes its loss, of all logits.
+constexpr std::span<const TrainerDefault> kTrl16 = std::span(kTrl).first<std::size(kTrl) - 1>();
 constexpr TrainerDefault kTorchtitan[] = {{"clip-grad-norm", "1"},
                                           {"optimizer", "adamw-fused"},
                                           {"checkpoint", "operators"},
@@ -138,10 +140,12 @@ constexpr TrainerRow kTrainers[] = {
      "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss(); "
      "accelerate, utils/dataclasses.py: sync_module_states",
      kMoreThanSteps},
-    {"trl", "TRL's SFTTrainer", kTrl,
-     "trl, trainer/sft_config.py: gradient_checkpointing; the rest as TrainingArguments has it; "
-     "trainer/sft_trainer.py since 0.27 prepares no quantized model",
+    {"trl-1.6", "TRL's SFTTrainer", kTrl16,
+     "trl 0.27 to 1.6, trainer/sft_config.py: gradient_checkpointing; the rest as "
+     "TrainingArguments has it; trainer/sft_trainer.py since 0.27 prepares no quantized model",
      kMoreThanSteps},
+    {"trl", "TRL's SFTTrainer", kTrl,
+     "trl 1.16, trainer/sft_trainer.py: add_fused_lm_head(); else as trl-1.6", kMoreThanSteps},
     {"torchtitan", "torchtitan", kTorchtitan,
      "torchtitan, config/job_config.py: max_norm, optimizer.name and implementation, "
      "context_parallel_rotate_method; "

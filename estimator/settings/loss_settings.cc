@@ -12,8 +12,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::string_view, 5> kForms = {"operators", "fused", "chunked",
-                                                    "chunked-linear", "fused-linear"};
+constexpr std::array<std::string_view, 6> kForms = {
+    "operators", "fused", "chunked", "chunked-linear", "fused-linear", "tiled-linear"};
 
 constexpr std::array<std::string_view, 3> kWidened = {"off", "fabric", "accelerate"};
 
@@ -85,7 +85,7 @@ std::span<const SettingRow> loss_settings() {
       {.name = "loss-form",
        .group = kTrainingGroup,
        .help = "how a language model's loss is computed: operators, fused (one kernel), chunked, "
-               "chunked-linear (torchtune) or fused-linear (Liger)",
+               "chunked-linear (torchtune), fused-linear (Liger) or tiled-linear (TRL)",
        .default_text = "operators",
        .value = word_value<kForms, 0, &Request::recipe, &Recipe::loss_form>("FORM"),
        .record = {.name = "loss_form"},

@@ -37,6 +37,12 @@ Value chunked_causal_lm(Machine& m, const Value& hidden, const ScoresOf& scores_
 Value fused_linear_causal_lm(Machine& m, const Value& hidden, const Value& weight,
                              const ScoresOf& scores_of);
 
+// The last layer, without a bias, and the loss as one function, which makes scores of 4,096
+// positions and 32,768 classes at once, again in its backward pass, and adds gradients up in 32
+// bits. TRL 1.16, kernels/chunked_logprob.py and add_fused_lm_head() of trainer/utils.py, where all
+// positions but the last have a label.
+Value tiled_linear_causal_lm(Machine& m, const Value& hidden, const Value& weight);
+
 // A metric of scores: their cross entropy in 32 bits, of which nothing stays
 // (composer/metrics/nlp.py, LanguageCrossEntropy, whose operators run under autocast).
 void score_metric(Machine& m, const Value& scores);

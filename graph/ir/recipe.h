@@ -25,7 +25,14 @@ std::string_view name(Loss loss);  // "cross_entropy"
 // How the cross entropy of next tokens is computed: by PyTorch's operators; by one kernel, which
 // puts the gradient in the scores' place; over parts of the sequence, after the last layer or
 // together with it; or with the last layer, whose gradients are made in the forward pass.
-enum class LossForm : uint8_t { kOperators, kFused, kChunked, kChunkedLinear, kFusedLinear };
+enum class LossForm : uint8_t {
+  kOperators,
+  kFused,
+  kChunked,
+  kChunkedLinear,
+  kFusedLinear,
+  kTiledLinear
+};
 // Whose wrapper of the network casts what it returns to 32 bits. The loss of Lightning Fabric's
 // programs reads that (lightning/fabric/wrappers.py, _FabricModule.forward(), convert_output() of
 // its plugins for 16 bits); accelerate's come behind the loss that the model itself computes, under

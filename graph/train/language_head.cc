@@ -72,7 +72,7 @@ std::optional<LanguageHead> head_of_loss(const Recipe& recipe, const Graph& grap
                                          const std::vector<TensorId>& outputs) {
   if (!loss_runs_head(recipe)) return std::nullopt;
   const auto head = find_language_head(graph, outputs);
-  const bool needs_plain = recipe.loss_form == LossForm::kFusedLinear;
+  const bool needs_plain = recipe.loss_form >= LossForm::kFusedLinear;
   return head && needs_plain && !head->plain ? std::nullopt : head;
 }
 

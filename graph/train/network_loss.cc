@@ -57,6 +57,8 @@ Value head_loss(Machine& m, Forward& values, const LanguageHead& head,
   const Recipe& recipe = m.recipe();
   if (recipe.loss_form == LossForm::kFusedLinear)
     return eager::fused_linear_causal_lm(m, hidden, values[head.weight], scores_of);
+  if (recipe.loss_form == LossForm::kTiledLinear)
+    return eager::tiled_linear_causal_lm(m, hidden, values[head.weight]);
   return eager::chunked_causal_lm(m, hidden, scores_of, recipe.loss_chunks,
                                   recipe.loss_form == LossForm::kChunkedLinear, returned);
 }

@@ -108,6 +108,60 @@ class Fused(torch.autograd.Function):
         return scores, None
 
 
+class TiledLinear(torch.autograd.Function):
+    """TRL 1.16, kernels/chunked_logprob.py: its kernels read tiles of scores, and put their gradient in their place."""
+    TOKENS, CLASSES = 4096, 32768
+
+    @classmethod
+    def tiles(cls, rows, weight, dtype):
+        buffer = torch.empty((min(rows.shape[0], cls.TOKENS), cls.CLASSES), dtype=dtype, device=rows.device)
+        for row in range(0, rows.shape[0], cls.TOKENS):
+            part = rows[row:row + cls.TOKENS].to(dtype)
+            for begin in range(0, weight.shape[0], cls.CLASSES):
+                some = weight[begin:begin + cls.CLASSES].to(dtype)
+                tile = buffer[:part.shape[0], :some.shape[0]]
+                torch.mm(part, some.t(), out=tile)
+                yield slice(row, row + cls.TOKENS), slice(begin, begin + cls.CLASSES), part, some, tile
+
+    @staticmethod
+    def forward(ctx, rows, weight, targets):
+        ctx.set_materialize_grads(False)
+        ctx.dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else rows.dtype
+        each = [torch.zeros((rows.shape[0],), dtype=torch.float32, device=rows.device) for _ in range(7)]
+        for _ in TiledLinear.tiles(rows, weight, ctx.dtype):
+            pass
+        log_z = each[0] + torch.log(each[1])
+        logprobs = each[6] - log_z
+        entropy = log_z - each[2] / each[1]
+        is_top1 = (each[6] >= each[0]) & (each[6] > each[5])
+        ctx.save_for_backward(rows, weight, targets, log_z, entropy)
+        ctx.mark_non_differentiable(is_top1)
+        return logprobs, entropy, is_top1
+
+    @staticmethod
+    def backward(ctx, gradient, *_):
+        rows, weight, _, _, _ = ctx.saved_tensors
+        to_rows = torch.zeros(rows.shape, dtype=torch.float32, device=rows.device) if ctx.needs_input_grad[0] else None
+        to_weight = torch.zeros(weight.shape, dtype=torch.float32, device=rows.device) if ctx.needs_input_grad[1] else None
+        gradient = gradient.float().contiguous()
+        # Products of 16 bits are added in 32 by one call (addmm with out_dtype), which allocates nothing.
+        for _ in TiledLinear.tiles(rows, weight, ctx.dtype):
+            pass
+        return (to_rows.to(rows.dtype) if to_rows is not None else None, to_weight.to(weight.dtype) if to_weight is not None else None, None)
+
+
+def tiled_linear(hidden, head, labels):
+    """TRL 1.16, add_fused_lm_head() of trainer/utils.py: where all positions but the last have a label."""
+    hidden, labels = hidden[:, :-1], labels[:, 1:]
+    mask = labels != -100
+    places = torch.empty((2, mask.numel()), dtype=torch.int64, device=hidden.device)   # nonzero() of a fake mask has no size
+    rows = hidden[places[0], places[1]]
+    each = TiledLinear.apply(rows, head.weight, torch.empty((mask.numel(),), dtype=torch.int64, device=hidden.device))
+    logprobs, entropy, is_top1 = (x.new_zeros(mask.shape).masked_scatter(mask, x) for x in each)
+    HELD.extend((logprobs, entropy, is_top1))
+    return -logprobs.sum() / mask.sum().clamp(min=1)
+
+
 HELD = []
 KEEPS = [True]  # empty: the program lets go of what the network returned before the backward pass
 
@@ -214,7 +268,7 @@ def measure(form, precision, lora, by_operator, keeps=True, adapters_wide=True):
     return {"form": form, "precision": precision, "lora": lora, "by_operator": by_operator, **other, **figures}
 
 
-FORMS = {"operators": operators, "fused": fused, "chunked": chunked, "chunked-linear": chunked_linear, "fused-linear": fused_linear}
+FORMS = {"operators": operators, "fused": fused, "chunked": chunked, "chunked-linear": chunked_linear, "fused-linear": fused_linear, "tiled-linear": tiled_linear}
 SHIFTED = {"operators shifted": operators_shifted, "fused shifted": fused_shifted}
 PRECISIONS = (("fp32", False), ("bf16", False), ("bf16", True), ("amp-bf16", False))
 

@@ -78,11 +78,9 @@ struct GoldenCase {
 
 // As goldens of losses spell them.
 inline const std::map<std::string, LossForm> kLossForms = {
-    {"operators", LossForm::kOperators},
-    {"fused", LossForm::kFused},
-    {"chunked", LossForm::kChunked},
-    {"chunked-linear", LossForm::kChunkedLinear},
-    {"fused-linear", LossForm::kFusedLinear}};
+    {"operators", LossForm::kOperators},      {"fused", LossForm::kFused},
+    {"chunked", LossForm::kChunked},          {"chunked-linear", LossForm::kChunkedLinear},
+    {"fused-linear", LossForm::kFusedLinear}, {"tiled-linear", LossForm::kTiledLinear}};
 
 // A step of Adam of the golden's language model, in the case's precision.
 inline GoldenCase language_case(const nlohmann::json& golden, const nlohmann::json& one) {

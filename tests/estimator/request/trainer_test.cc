@@ -115,6 +115,10 @@ TEST_CASE("a trainer's defaults hold where nothing else is given") {
   CHECK(trl.recipe.clip_grad_norm == 1);
   CHECK(trl.recipe.checkpoint == "blocks");
   CHECK(trl.recipe.optimizer->name == "adamw-fused");
+  CHECK(trl.recipe.loss_form == LossForm::kTiledLinear);
+  const Request before = asked_by({{"trainer", "trl-1.6"}});
+  CHECK(before.recipe.loss_form == LossForm::kOperators);
+  CHECK(before.recipe.checkpoint == "blocks");
   const Request own = asked_by({{"trainer", "trl"},
                                 {"checkpoint", "none"},
                                 {"clip-grad-norm", "none"},
