@@ -5,17 +5,10 @@
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/recorded_step.h"
 #include "estimator/model/weight_notes.h"
+#include "graph/base/append.h"
 #include "graph/base/try.h"
 
 namespace plimsoll {
-namespace {
-
-template <class List>
-void append(List& all, const List& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
-}  // namespace
 
 Binding largest_batch(const CompiledModel& model, Binding binding) {
   for (const auto& [symbol, size] : model.longest) {

@@ -6,6 +6,7 @@
 #include "estimator/model/bind_symbols.h"
 #include "estimator/model/training_notes.h"
 #include "estimator/model/turned_layout.h"
+#include "graph/base/append.h"
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
@@ -26,11 +27,6 @@
 
 namespace plimsoll {
 namespace {
-
-template <class List>
-void append(List& all, const List& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
 
 // One graph of all networks, and what a step does with them.
 TrainingPlan merge(ModelConfig& config, Graph& graph, bool losses_given) {

@@ -31,7 +31,7 @@ bool leaves_variant(const TrainerDefault& one, const JsonValue& written) {
   const auto optimizer = one.setting == "optimizer" ? written_optimizer(text_of(written)) : "";
   if (!optimizer || optimizer->empty() || !one.text.starts_with(*optimizer)) return false;
   const std::string_view rest = one.text.substr(optimizer->size());
-  return rest.starts_with("-") || (*optimizer == "adam" && rest.starts_with("w-"));
+  return rest.starts_with("-") || rest.starts_with("w-");
 }
 
 // What the program that ran does, of what the record leaves open.

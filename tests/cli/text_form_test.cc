@@ -138,7 +138,8 @@ TEST_CASE("cli: lists are tables too, as CSV and Markdown") {
   }
   CHECK(run_plimsoll({"gpus", "l4", "--csv"}).out.starts_with("figure,value,source\n"));
   const std::string families = run_plimsoll({"models", "--families", "--csv"}).out;
-  CHECK(families.starts_with("model,class,description\nbert,BertForMaskedLM,"));
+  CHECK(families.starts_with("model,class,description\n"));
+  CHECK(says(families, "\nbert,BertForMaskedLM,"));
   CHECK(says(families, "\nhf:openai-community/gpt2,,"));
   const auto step = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"estimate", "builtin:alexnet", "--gpu", "tesla-t4", "--batch", "8"});
