@@ -48,6 +48,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"optimizer", {"sgd", "adam"}},
       {"clip-grad-norm", {"1", "0.5"}},
       {"norm-copies", {""}, "clip-grad-norm", "1", "precision", "mixed-bf16"},
+      {"load", {"checkpoint"}},
       {"loss-form", {"fused"}, "loss", "causal_lm"},
       {"score-metrics", {"2", "1"}, "loss", "causal_lm"},
       {"eval-gather", {"3"}, "eval-batch", "2"},
