@@ -13,8 +13,8 @@ namespace {
 using StepKind = StepEvent::Kind;
 
 // Events of a step or of a pass, with what of it is there.
-struct Pass {
-  Pass(const std::vector<StepEvent>& of, const std::vector<WorkspaceUse>& with)
+struct PassMemory {
+  PassMemory(const std::vector<StepEvent>& of, const std::vector<WorkspaceUse>& with)
       : events(of), workspaces(with), ids(of.size(), -1), timed(with.size(), false) {}
   const std::vector<StepEvent>& events;
   const std::vector<WorkspaceUse>& workspaces;
@@ -82,7 +82,7 @@ class Program {
   // free again, and given back where memory is short.
   Result<void> run_between(const PassesBetween& between) {
     constexpr int64_t kPasses = 2;
-    Pass pass(between.events, between.workspaces);
+    PassMemory pass(between.events, between.workspaces);
     TRY(check(pass));
     std::vector<int32_t> batch, left;
     int32_t named = -1, joined = -1;
@@ -128,7 +128,7 @@ class Program {
   }
 
   // Every id of the step has something that it stands for.
-  Result<void> check(const Pass& pass) const {
+  Result<void> check(const PassMemory& pass) const {
     for (const StepEvent& event : pass.events) {
       const size_t limit = event.kind == StepKind::kWorkspace ? pass.workspaces.size()
                            : event.kind == StepKind::kKept    ? input_.kept.size()
@@ -155,7 +155,7 @@ class Program {
     for (const int32_t id : batches_[static_cast<size_t>(step - 1)]) dies(id);
   }
 
-  void add(const StepEvent& event, Pass& pass, int step) {
+  void add(const StepEvent& event, PassMemory& pass, int step) {
     const auto id = static_cast<size_t>(event.id);
     switch (event.kind) {
       case StepKind::kAllocate:
@@ -178,7 +178,7 @@ class Program {
     }
   }
 
-  void use(size_t problem, Pass& pass, uint16_t stream) {
+  void use(size_t problem, PassMemory& pass, uint16_t stream) {
     const WorkspaceUse& use = pass.workspaces[problem];
     if (use.largest > 0 && !pass.timed[problem]) {
       for (const int64_t bytes : use.tried) scratch(bytes, 0, stream);
@@ -205,7 +205,7 @@ class Program {
   }
 
   const ReplayInput& input_;
-  Pass step_;
+  PassMemory step_;
   Events events_;
   int32_t next_id_ = 0;
   int loaded_ = 0;

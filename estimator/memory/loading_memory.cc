@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-using Kind = StepEvent::Kind;
+using EventKind = StepEvent::Kind;
 using Ids = std::vector<int32_t>;
 
 class WeightLoader {
@@ -74,11 +74,11 @@ class WeightLoader {
   }
 
   int32_t comes(int64_t size) {
-    events_.push_back({.kind = Kind::kAllocate, .id = next_, .bytes = size});
+    events_.push_back({.kind = EventKind::kAllocate, .id = next_, .bytes = size});
     return next_++;
   }
 
-  void goes(int32_t id) { events_.push_back({.kind = Kind::kFree, .id = id}); }
+  void goes(int32_t id) { events_.push_back({.kind = EventKind::kFree, .id = id}); }
 
   void go(const Ids& ids) {
     for (const int32_t id : ids) goes(id);
@@ -92,7 +92,7 @@ class WeightLoader {
     for (size_t i = 0; i < claimed_.size(); ++i) {
       if (claimed_[i] || input_.resident[i] != size) continue;
       claimed_[i] = true;
-      events_.push_back({.kind = Kind::kKept, .id = static_cast<int32_t>(i)});
+      events_.push_back({.kind = EventKind::kKept, .id = static_cast<int32_t>(i)});
       return;
     }
   }
@@ -235,11 +235,11 @@ int64_t loading_peak(const ReplayInput& input, int64_t rounding) {
   std::map<int32_t, int64_t> sizes;
   int64_t live = 0, peak = 0;
   for (const StepEvent& event : input.loading) {
-    if (event.kind == Kind::kFree) {
+    if (event.kind == EventKind::kFree) {
       live -= sizes.at(event.id);
       continue;
     }
-    const bool stays = event.kind == Kind::kKept;
+    const bool stays = event.kind == EventKind::kKept;
     const int64_t size =
         round_up(stays ? input.resident[static_cast<size_t>(event.id)] : event.bytes, rounding);
     if (!stays) sizes[event.id] = size;
