@@ -207,19 +207,19 @@ Result<Estimate> Evaluator::estimate(const CompiledModel& model, const Binding& 
 namespace {
 
 // A request's model at its sizes, and what prices it.
-struct Place {
+struct Evaluable {
   ModelCache::Entry* entry;
   Evaluator evaluator;
   Binding binding;
 };
 
-Result<Place> place_of(const Request& request, Platform platform, Behaviour behaviour,
-                       ModelCache& models) {
+Result<Evaluable> evaluable_of(const Request& request, Platform platform, Behaviour behaviour,
+                               ModelCache& models) {
   const auto& [recipe, policy] = behaviour.autograd;
   const Binding sizes = sizes_of(request);
   const auto entry = TRY(models.at(of_any_size(request), recipe, policy, sizes));
   auto evaluator = TRY(Evaluator::make(std::move(platform), request, std::move(behaviour)));
-  return Place{entry, std::move(evaluator), binding_at(entry->model, sizes)};
+  return Evaluable{entry, std::move(evaluator), binding_at(entry->model, sizes)};
 }
 
 Result<Platform> first_platform(const Request& request, const Hwdb& hwdb) {
@@ -232,7 +232,7 @@ Result<Estimate> estimate_once(const Request& request, const Hwdb& hwdb, ModelCa
   auto platform = TRY(first_platform(request, hwdb));
   Behaviour behaviour = resolve(platform, request);
   if (models && !platform.device.is_host) {
-    const auto at = TRY(place_of(request, std::move(platform), std::move(behaviour), *models));
+    const auto at = TRY(evaluable_of(request, std::move(platform), std::move(behaviour), *models));
     return at.evaluator.estimate(at.entry->model, at.binding);
   }
   const auto model = TRY(compile(request, behaviour.autograd));
@@ -245,7 +245,7 @@ Result<MemoryEstimate> memory_once(const Request& request, const Hwdb& hwdb, Mod
   auto platform = TRY(first_platform(request, hwdb));
   if (platform.device.is_host) return of_memory_alone();
   Behaviour behaviour = resolve(platform, request);
-  const auto at = TRY(place_of(request, std::move(platform), std::move(behaviour), models));
+  const auto at = TRY(evaluable_of(request, std::move(platform), std::move(behaviour), models));
   auto point = TRY(at.evaluator.device(at.entry->model, at.entry->step(), at.binding));
   return std::move(point.memory);
 }
