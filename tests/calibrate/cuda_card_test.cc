@@ -273,7 +273,7 @@ TEST_CASE("cuda card: figures of the card come with a suite, and become its mach
                                  "--machine", machine, "--basis"});
   CAPTURE(used.err);
   CHECK(used.status == 0);
-  CHECK(says(used.out, "convolutions as listed by cuDNN 9.10.2 on this card"));
+  CHECK(says(used.out, "convolutions as listed by cuDNN 9.10.2 on this GPU"));
 }
 
 TEST_CASE("cuda card: what is missing is said with what brings it, and nothing is written") {
