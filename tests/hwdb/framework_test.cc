@@ -211,7 +211,8 @@ TEST_CASE("framework: of one that is not modelled it is said why") {
   for (const auto& [name, says] :
        {std::pair("jax", "XLA"), std::pair("keras", "give tensorflow or pytorch"),
         std::pair("pytorch-lightning", "give pytorch"), std::pair("deepspeed", "give pytorch"),
-        std::pair("paddle", "its allocator and its kernels"), std::pair("TensorRT", "trained networks")}) {
+        std::pair("paddle", "its allocator and its kernels"),
+        std::pair("TensorRT", "trained networks")}) {
     const auto refused = Hwdb::open()->framework(name);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().front().code == "E143");
