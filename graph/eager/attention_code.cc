@@ -85,7 +85,8 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
   const bool filled = o.mask.defined() && o.mask.dtype() == DType::kBool;
   if (filled) scores = where(m, o.mask, number, scores);
   if (o.mask.defined() && !filled) scores = add(m, scores, o.mask);
-  if (!filled && (options.causal || options.window > 0)) scores = add(m, scores, number);
+  if (!filled && (options.causal || options.window > 0 || options.masked))
+    scores = add(m, scores, number);
   if (options.sinks.defined()) scores = with_sinks(m, scores, options.sinks);
   const DType type = v.dtype();
   if (options.wide_softmax) scores = cast(m, scores, DType::kFloat32);

@@ -98,5 +98,10 @@ FAMILIES |= {
     "lfm2_moe": ("Lfm2MoeForCausalLM", GROUPED | {"num_hidden_layers": 4, "layer_types": ["conv", "full_attention"] * 2, "moe_intermediate_size": 256,
                  "num_experts": 4, "num_experts_per_tok": 2, "num_dense_layers": 1}, {"num_hidden_layers": 24, "layer_types": (["conv"] * 2 + ["full_attention"]) * 8}),
 }
+FAMILIES |= {
+    "gemma3_text+both": ("Gemma3ForCausalLM", SLIDING | {"head_dim": 64, "num_hidden_layers": 6, "use_bidirectional_attention": True},
+                         {"vocab_size": 262144, "hidden_size": 768, "intermediate_size": 1152, "num_hidden_layers": 24, "num_attention_heads": 3,
+                          "num_key_value_heads": 1, "sliding_window": 512, "use_bidirectional_attention": True}),
+}
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
