@@ -10,8 +10,8 @@ std::vector<const LayerType*> gather_rows() {
   std::vector<const LayerType*> rows;
   for (const auto family :
        {convolution_layers(), pooling_layers(), norm_layers(), dense_layers(), attention_layers(),
-        expert_layers(), rotary_layers(), pointwise_layers(), movement_layers(), structure_layers(),
-        onnx_layers()}) {
+        state_space_layers(), expert_layers(), rotary_layers(), pointwise_layers(),
+        movement_layers(), structure_layers(), onnx_layers()}) {
     for (const LayerType& row : family) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(),

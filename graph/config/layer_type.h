@@ -69,6 +69,7 @@ std::span<const LayerType> pooling_layers();
 std::span<const LayerType> norm_layers();
 std::span<const LayerType> dense_layers();
 std::span<const LayerType> attention_layers();
+std::span<const LayerType> state_space_layers();
 std::span<const LayerType> expert_layers();
 std::span<const LayerType> rotary_layers();
 std::span<const LayerType> pointwise_layers();

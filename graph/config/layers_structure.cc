@@ -16,6 +16,7 @@ namespace {
 constexpr Key kSequenceKeys[] = {
     {"layers", KeyKind::kLayers, kRequired, "layers, each given the output of the one before"},
     {"frozen", KeyKind::kFlag, "false", "their weights are not trained"},
+    {"no_grad", KeyKind::kFlag, "false", "they run without autograd, as torch.no_grad() has it"},
     {"under", KeyKind::kName, kOptional, "path that theirs begin with, in place of its name"},
 };
 constexpr Key kRepeatKeys[] = {
@@ -49,6 +50,7 @@ constexpr Key kPushKeys[] = {
 constexpr Key kPopKeys[] = {
     {"stack", KeyKind::kName, "skips", "name of the stack"},
     {"first", KeyKind::kFlag, "false", "the first one of it, not the last"},
+    {"stays", KeyKind::kFlag, "false", "a later pop gives it again"},
 };
 
 // Runs `layers` in a scope of their own below `outer` and returns the last one's outputs.
@@ -78,10 +80,15 @@ const JsonValue::List& list_of(Layer& layer, std::string_view key) {
 std::vector<TensorId> sequence(Layer& layer) {
   NetworkBuilder& builder = layer.builder();
   const bool around = builder.freeze(builder.frozen() || layer.flag("frozen"));
+  const size_t first = builder.graph().nodes.size();
   auto outputs =
       run(layer, list_of(layer, "layers"), layer.has("under") ? layer.text("under") : layer.path,
           {layer.input()}, layer.environment());
   builder.freeze(around);
+  if (layer.flag("no_grad")) {
+    for (size_t id = first; id < builder.graph().nodes.size(); ++id)
+      builder.graph().nodes[id].notes.no_grad = true;
+  }
   return outputs;
 }
 
@@ -284,7 +291,7 @@ std::vector<TensorId> push(Layer& layer) {
 
 std::vector<TensorId> pop(Layer& layer) {
   const std::string stack = layer.text("stack");
-  const TensorId tensor = layer.builder().pop(stack, layer.flag("first"));
+  const TensorId tensor = layer.builder().pop(stack, layer.flag("first"), layer.flag("stays"));
   if (tensor == kNoTensor)
     layer.fail("E341", fmt::format("nothing is left on the stack '{}'", shortened(stack)));
   return {tensor};

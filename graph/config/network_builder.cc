@@ -230,12 +230,12 @@ std::vector<TensorId> NetworkBuilder::resolve(const std::string& reference, cons
   return {};
 }
 
-TensorId NetworkBuilder::pop(const std::string& stack, bool first) {
+TensorId NetworkBuilder::pop(const std::string& stack, bool first, bool stays) {
   std::vector<TensorId>& pushed = stacks_[stack];
   if (pushed.empty()) return kNoTensor;
   const auto at = first ? pushed.begin() : std::prev(pushed.end());
   const TensorId tensor = *at;
-  pushed.erase(at);
+  if (!stays) pushed.erase(at);
   return tensor;
 }
 

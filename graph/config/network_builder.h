@@ -69,7 +69,7 @@ class NetworkBuilder {
   // Stacks of tensors, by name: what goes around a part of the network (skip connections).
   void push(const std::string& stack, TensorId tensor) { stacks_[stack].push_back(tensor); }
   // The last one pushed, or the first one, which goes: kNoTensor where the stack is empty.
-  TensorId pop(const std::string& stack, bool first);
+  TensorId pop(const std::string& stack, bool first, bool stays);
   const Sharing& sharing() const { return sharing_; }
 
   // For Layer.

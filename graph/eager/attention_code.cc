@@ -55,11 +55,12 @@ Value with_sinks(Machine& m, const Value& scores, const Value& sinks) {
 
 }  // namespace
 
-// repeat_kv(): expand and reshape, which copies.
+// repeat_kv(): expand and reshape, which copies, but of one head is a view.
 Value repeated_heads(Machine& m, const Value& few, const Value& q) {
   if (few.rank() != 4 || q.rank() != 4 || few.sizes()[1] == q.sizes()[1]) return few;
   Shape sizes = few.sizes();
   sizes[1] = q.sizes()[1];
+  if (few.sizes()[1] == Dim(1)) return expand(m, few, sizes);
   return rearrange(m, "repeat", few, sizes);
 }
 

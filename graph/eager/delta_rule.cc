@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "graph/eager/chunks.h"
 #include "graph/eager/ops.h"
 #include "graph/eager/triangular.h"
 
@@ -10,12 +11,6 @@ namespace {
 
 constexpr int64_t kChunk = 64;  // chunk_size
 constexpr size_t kSequenceAxis = 2, kChunkAxis = 2;
-
-Value scalar_like(Machine& m, const Value& like) { return m.host(like.dtype(), {}); }
-
-Value exponential(Machine& m, const Value& x) {
-  return unary(m, "exp", x, Keeps::kResult, "exp keeps its result", 8);
-}
 
 // Each factor of all rows of x.
 Value times_rows(Machine& m, const Value& x, const Value& factors) {
@@ -50,43 +45,12 @@ Value l2_norm(Machine& m, const Value& x) {
                    "rsqrt keeps its result"));
 }
 
-// torch.nn.functional.pad along the sequence, forward and backward a copy, also of nothing
-// (constant_pad_nd, ATen/native/PadNd.cpp).
-Value padded(Machine& m, const Value& x, const Dim& length) {
-  Shape sizes = x.sizes();
-  const bool longer = !m.decider().equal(sizes[kSequenceAxis], length);
-  sizes[kSequenceAxis] = length;
-  Value y = m.allocate(longer ? m.contiguous(x.dtype(), sizes)
-                              : dense_like(x.layout(), x.dtype(), m.decider()));
-  m.launch_rows(KernelClass::kCopy, "pad", 0, {&x}, {&y});
-  const Value inputs[] = {x};
-  m.record(y, inputs, {},
-           [before = x.layout_ref()](Machine& mm, const Gradients& g, const GradNode&) {
-             Value dx = mm.allocate(before->dtype, before->sizes);
-             mm.launch_rows(KernelClass::kCopy, "pad", 0, {&g[0]}, {&dx});
-             return Gradients{dx};
-           });
-  return y;
-}
-
 // [N, heads, S, ...] -> [N, heads, chunks, 64, ...]
 Value in_chunks(Machine& m, const Value& x, const Dim& chunks) {
   Shape sizes = x.sizes();
   sizes[kSequenceAxis] = chunks;
   sizes.insert(sizes.begin() + kSequenceAxis + 1, Dim(kChunk));
   return reshape(m, x, sizes);
-}
-
-Value masked_fill(Machine& m, const Value& x, const Value& mask) {
-  const Value operands[] = {x, mask};
-  Value y = elementwise(m, "masked_fill", operands, x.dtype());
-  const Value inputs[] = {x};
-  m.record(y, inputs, {{mask, "masked_fill keeps its mask"}},
-           [](Machine& mm, const Gradients& g, const GradNode& n) {
-             const Value both[] = {g[0], n.saved(0)};
-             return Gradients{elementwise(mm, "masked_fill", both, g[0].dtype())};
-           });
-  return y;
 }
 
 Value upper_triangle(Machine& m) {
@@ -148,7 +112,7 @@ Value gated_delta_rule(Machine& m, const DeltaRuleInputs& in) {
   key = l2_norm(m, key);
   query = mul(m, query, scalar_like(m, query));
   const Dim chunks = ceil_div(steps, kChunk), length = chunks * Dim(kChunk);
-  const auto whole = [&](const Value& x) { return padded(m, x, length); };
+  const auto whole = [&](const Value& x) { return padded(m, x, kSequenceAxis, length); };
   std::tie(query, key, value) = std::tuple{whole(query), whole(key), whole(value)};
   std::tie(beta, decay) = std::tuple{whole(beta), whole(decay)};
 

@@ -65,6 +65,8 @@ Value power(Machine& m, const Value& a, const Value& b);
 Value addcmul(Machine& m, const Value& x, const Value& a, const Value& b);
 // The larger or smaller of two, which are both kept.
 Value extremum(Machine& m, const std::string& op, const Value& a, const Value& b);
+// x between one bound or two.
+Value clamp(Machine& m, const Value& x, size_t bounds);
 // Two operands, both kept: prelu, modulus.
 Value binary_keeping_both(Machine& m, const std::string& op, const Value& a, const Value& b);
 Value where(Machine& m, const Value& condition, const Value& a, const Value& b);

@@ -43,6 +43,21 @@ Value extremum(Machine& m, const std::string& op, const Value& a, const Value& b
   return y;
 }
 
+Value clamp(Machine& m, const Value& x, size_t bounds) {
+  const Value inputs[] = {x};
+  Value y = elementwise(m, "clip", inputs, x.dtype());
+  m.record(y, inputs, {{x, "clamp keeps its input"}},
+           [bounds](Machine& mm, const Gradients& g, const GradNode& n) {
+             const Value kept[] = {n.saved(0)};
+             std::vector<Value> inside(bounds);
+             for (Value& v : inside) v = map(mm, "compare", kept, DType::kBool);
+             const Value zero = fill(mm, g[0].dtype(), {});
+             const Value parts[] = {kept[0], g[0]};
+             return Gradients{elementwise(mm, "where", parts, g[0].dtype())};
+           });
+  return y;
+}
+
 Value where(Machine& m, const Value& condition, const Value& a, const Value& b) {
   const Value operands[] = {condition, a, b};
   const Value inputs[] = {a, b};

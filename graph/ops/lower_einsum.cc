@@ -1,140 +1,9 @@
-// Einstein sums as ATen runs them (aten/src/ATen/native/Linear.cpp): operands meet from left to
-// right, in one batched product where something is summed, else in a broadcast one.
-#include <algorithm>
-
-#include "graph/eager/autocast.h"
+// ONNX's Einsum: its equation, spelled for graph/eager/einsum.h.
+#include "graph/eager/einsum.h"
 #include "graph/ops/einsum_equation.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
-namespace {
-
-// A tensor with a letter for each of its dimensions.
-struct Term {
-  Value value;
-  std::string letters;
-};
-
-bool has(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
-
-// A term whose labels differ: dimensions of one label meet in a diagonal.
-Term term_of(Lowering& l, Value value, std::string letters) {
-  for (size_t i = 0; i < letters.size(); ++i) {
-    for (size_t second; (second = letters.find(letters[i], i + 1)) != std::string::npos;) {
-      value = eager::diagonal(l.m, value, i, second);
-      letters.erase(second, 1);
-    }
-  }
-  return {std::move(value), std::move(letters)};
-}
-
-// Dimensions that neither the other operand nor `needed` has are summed first.
-Term without_own(Lowering& l, Term term, const std::string& other, const std::string& needed) {
-  std::vector<size_t> axes;
-  std::string rest;
-  for (size_t i = 0; i < term.letters.size(); ++i) {
-    const char c = term.letters[i];
-    const bool own = !has(other, c) && !has(needed, c);
-    if (own) axes.push_back(i);
-    if (!own) rest += c;
-  }
-  if (axes.empty()) return term;
-  return {eager::reduce(l.m, "reduce", term.value, axes, false, eager::Reduction::kSum), rest};
-}
-
-Value ordered(Lowering& l, const Term& term, const std::string& order) {
-  std::vector<size_t> axes;
-  for (const char c : order) axes.push_back(term.letters.find(c));
-  return eager::permute(l.m, term.value, axes);
-}
-
-// Every letter of `order` a dimension, of extent one where the term has none.
-Value spread(Lowering& l, const Term& term, const std::string& order) {
-  std::string own;
-  for (const char c : order) {
-    if (has(term.letters, c)) own += c;
-  }
-  Value v = ordered(l, term, own);
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (!has(term.letters, order[i])) v = eager::unsqueeze(l.m, v, i);
-  }
-  return v;
-}
-
-// [first, second, third], each group of letters one dimension.
-Value grouped(Lowering& l, const Term& term, const std::string& first, const std::string& second,
-              const std::string& third) {
-  const Value p = ordered(l, term, first + second + third);
-  const Shape& s = p.sizes();
-  const size_t one = first.size();
-  const size_t two = one + second.size();
-  return eager::reshape(l.m, p,
-                        {elements(s, 0, one), elements(s, one, two), elements(s, two, s.size())});
-}
-
-// The term as it meets another: without dimensions of extent one that the other has longer, the
-// rest in the order of `all`.
-Term meeting(Lowering& l, const Term& term, const Term& other, const std::string& all) {
-  std::vector<size_t> ones;
-  std::string rest;
-  for (size_t i = 0; i < term.letters.size(); ++i) {
-    const size_t second = other.letters.find(term.letters[i]);
-    const bool broadcasts = second != std::string::npos && term.value.sizes()[i] == Dim(1) &&
-                            other.value.sizes()[second] != Dim(1);
-    if (broadcasts) ones.push_back(i);
-    if (!broadcasts) rest += term.letters[i];
-  }
-  const Value value = ones.empty() ? term.value : eager::squeeze(l.m, term.value, ones);
-  std::string order;
-  for (const char c : all) {
-    if (has(rest, c)) order += c;
-  }
-  return {ordered(l, {value, rest}, order), order};
-}
-
-// The product of two terms, summed over what is not needed any more.
-Term product(Lowering& l, const Term& first, const Term& second, const std::string& needed,
-             const std::string& all) {
-  Term a = meeting(l, first, second, all);
-  Term b = meeting(l, second, first, all);
-  a = without_own(l, std::move(a), b.letters, needed);
-  b = without_own(l, std::move(b), a.letters, needed);
-  std::string batch, left, right, summed;
-  Shape unfolded, sizes_left, sizes_right;
-  for (size_t i = 0; i < a.letters.size(); ++i) {
-    const char c = a.letters[i];
-    const bool shared = has(b.letters, c);
-    (shared ? (has(needed, c) ? batch : summed) : left) += c;
-    if (shared && has(needed, c)) unfolded.push_back(a.value.sizes()[i]);
-    if (!shared) sizes_left.push_back(a.value.sizes()[i]);
-  }
-  for (size_t i = 0; i < b.letters.size(); ++i) {
-    if (has(a.letters, b.letters[i])) continue;
-    right += b.letters[i];
-    sizes_right.push_back(b.value.sizes()[i]);
-  }
-  const std::string order = batch + left + right;
-  if (summed.empty()) return {eager::mul(l.m, spread(l, a, order), spread(l, b, order)), order};
-  const Value joined =
-      eager::bmm(l.m, grouped(l, a, batch, left, summed), grouped(l, b, batch, summed, right));
-  unfolded.insert(unfolded.end(), sizes_left.begin(), sizes_left.end());
-  unfolded.insert(unfolded.end(), sizes_right.begin(), sizes_right.end());
-  return {eager::view(l.m, joined, unfolded), order};
-}
-
-// All labels as ATen orders dimensions: the result's, then those that are summed, by the alphabet.
-std::string order_of(const std::vector<Term>& terms, const std::string& out) {
-  std::string summed;
-  for (const Term& term : terms) {
-    for (const char c : term.letters) {
-      if (!has(out, c) && !has(summed, c)) summed += c;
-    }
-  }
-  std::sort(summed.begin(), summed.end());
-  return out + summed;
-}
-
-}  // namespace
 
 // The shape rule has seen that the labels fit.
 Values einsum(Lowering& l) {
@@ -143,19 +12,9 @@ Values einsum(Lowering& l) {
   for (size_t i = 0; i < l.inputs().size(); ++i)
     spelled.push_back(ops::spell_labels(equation.operands[i], l.in(i).rank()).value_or(""));
   const std::string out = ops::result_labels(equation, spelled).value_or("");
-  std::vector<Term> terms;
-  // Under autocast as a whole, products without a sum too (ATen/autocast_mode.h).
-  for (size_t i = 0; i < spelled.size(); ++i)
-    terms.push_back(term_of(l, eager::to_autocast(l.m, l.in(i)), spelled[i]));
-  const std::string all = order_of(terms, out);
-  Term whole = terms[0];
-  for (size_t i = 1; i < terms.size(); ++i) {
-    std::string needed = out;
-    for (size_t later = i + 1; later < terms.size(); ++later) needed += terms[later].letters;
-    whole = product(l, whole, terms[i], needed, all);
-  }
-  whole = without_own(l, std::move(whole), "", out);
-  return {ordered(l, whole, out)};
+  std::vector<Value> operands;
+  for (size_t i = 0; i < spelled.size(); ++i) operands.push_back(l.in(i));
+  return {eager::einsum(l.m, operands, spelled, out)};
 }
 
 }  // namespace plimsoll::lower

@@ -149,24 +149,12 @@ std::optional<double> bound(Lowering& l, size_t input, std::string_view attribut
 // ReLU6 and hardtanh are one kernel each way. Otherwise it is clamp, whose backward is
 // where(self >= min && self <= max, grad, 0).
 Values clip(Lowering& l) {
-  const std::string_view rule = "clamp keeps its input";
   const auto low = bound(l, 1, "min");
   const auto high = bound(l, 2, "max");
   const bool hardtanh = (low == 0.0 && high == 6.0) || (low == -1.0 && high == 1.0);
-  if (hardtanh || !l.in(0).on_device()) return unary(l, Keeps::kInput, rule);
+  if (hardtanh || !l.in(0).on_device()) return unary(l, Keeps::kInput, "clamp keeps its input");
   const size_t bounds = (l.has(1) || low.has_value()) + (l.has(2) || high.has_value());
-  const Value inputs[] = {l.in(0)};
-  Value y = eager::elementwise(l.m, "clip", inputs, l.in(0).dtype());
-  l.m.record(y, inputs, {{l.in(0), rule}},
-             [bounds](eager::Machine& m, const eager::Gradients& g, const eager::GradNode& n) {
-               const Value kept[] = {n.saved(0)};
-               std::vector<Value> inside(bounds);
-               for (Value& v : inside) v = eager::map(m, "compare", kept, DType::kBool);
-               const Value zero = eager::fill(m, g[0].dtype(), {});
-               const Value parts[] = {kept[0], g[0]};
-               return eager::Gradients{eager::elementwise(m, "where", parts, g[0].dtype())};
-             });
-  return {y};
+  return {eager::clamp(l.m, l.in(0), bounds)};
 }
 
 namespace {

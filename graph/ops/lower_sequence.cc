@@ -1,5 +1,6 @@
 // Recurrent layers, attention, losses.
 #include "graph/eager/delta_rule.h"
+#include "graph/eager/state_space.h"
 #include "graph/ops/lower.h"
 
 namespace plimsoll::lower {
@@ -155,6 +156,28 @@ Values gated_delta_rule(Lowering& l) {
   const Value state = keep_states(l.m, in, l.attributes().integer("kernel", 0));
   const bool one = l.m.decider().is_one(in.value.sizes()[1]);
   return {one ? eager::gated_delta_step(l.m, in, state) : eager::gated_delta_rule(l.m, in)};
+}
+
+// plimsoll:StateSpaceScan: x [N,S,heads,P], dt [N,S,heads], decay [heads], b and c [N,S,groups,D],
+// skip and dt's offsets [heads]. Of all positions stay a matrix for each head, in 32 bits, and what
+// the convolution before it reads of the last ones.
+Values state_space_scan(Lowering& l) {
+  const eager::StateSpaceInputs in{.x = l.in(0),
+                                   .dt = l.in(1),
+                                   .decay = l.in(2),
+                                   .b = l.in(3),
+                                   .c = l.in(4),
+                                   .skip = l.in(5),
+                                   .dt_offsets = l.in(6)};
+  const int64_t chunk = l.attributes().integer("chunk", 256);
+  if (!l.m.recipe().serve) return {eager::state_space_scan(l.m, in, chunk)};
+  const Shape &x = in.x.sizes(), &b = in.b.sizes();
+  const Dim features = x[2] * x[3] + Dim(2) * b[2] * b[3];
+  const int64_t kernel = l.attributes().integer("kernel", 0);
+  if (kernel > 0) l.m.resident(in.x.dtype(), {x[0], features, Dim(kernel)}, Role::kBuffer);
+  const Value state = l.m.resident(DType::kFloat32, {x[0], x[2], x[3], b[3]}, Role::kBuffer);
+  return {l.m.decider().is_one(x[1]) ? eager::state_space_step(l.m, in, state)
+                                     : eager::state_space_scan(l.m, in, chunk)};
 }
 
 // plimsoll:AdditiveScores: queries [N,T,H], keys [N,S,H], weight [H].

@@ -129,6 +129,7 @@ Values recurrent_cell(Lowering& l);  // one time step, fused
 Values attention(Lowering& l);
 Values additive_scores(Lowering& l);
 Values gated_delta_rule(Lowering& l);
+Values state_space_scan(Lowering& l);
 Values onnx_attention(Lowering& l);    // heads apart or still joined
 Values packed_attention(Lowering& l);  // with the projection of all three operands
 Values softmax_cross_entropy(Lowering& l);

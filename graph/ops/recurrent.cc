@@ -129,6 +129,22 @@ Result<void> recurrent(InferContext& c) {
   return {};
 }
 
+// x [N, S, heads, P], dt [N, S, heads], decay [heads], b and c [N, S, groups, D], skip and offsets
+// [heads] -> like x.
+Result<void> state_space_scan(InferContext& c) {
+  constexpr size_t kRanks[] = {4, 3, 1, 4, 4, 1, 1};
+  for (size_t i = 0; i < std::size(kRanks); ++i) {
+    if (auto checked = require_rank(c, i, kRanks[i], kRanks[i]); !checked) return checked;
+    if (i == 3 || i == 4) continue;
+    const Dim& heads = i == 0 || i == 1 ? c.shape(i)[2] : c.shape(i)[0];
+    if (auto same = require_equal(c, heads, c.shape(0)[2], "heads"); !same) return same;
+  }
+  if (auto same = require_equal(c, c.shape(3)[3], c.shape(4)[3], "features of states"); !same)
+    return same;
+  c.set(0, c.dtype(0), c.shape(0));
+  return {};
+}
+
 constexpr OpRow kRecurrentRows[] = {
     {.name = "GRU",
      .traits = OpRow::kRecurrent | OpRow::kOverTime | OpRow::kOneType,
@@ -189,6 +205,16 @@ constexpr OpRow kRecurrentRows[] = {
      .example = "f32[B,8] f32[B,16] f32[B,16] f32[64,8] f32[64,16] f32[64] f32[64] -> f32[B,16] "
                 "f32[B,16] | flop 3712*B | keeps f32[B,64] f32[B,64] f32[B,64] in0 in1 in2 in3 in4 "
                 "out1 | grads in0 in1 in2 in3 in4 in5 in6"},
+    {.name = "StateSpaceScan",
+     .traits = OpRow::kOverTime,
+     .domain = "plimsoll",
+     .inputs = 7,
+     .attributes = "chunk kernel",  // positions of a chunk; and those before this one that a causal
+                                    // convolution reads too
+     .shape = state_space_scan,
+     .lower = lower::state_space_scan,
+     .example = "f32[B,8,2,4] f32[B,8,2] f32[2] f32[B,8,1,4] f32[B,8,1,4] f32[2] f32[2] {chunk=8} "
+                "-> f32[B,8,2,4] | flop 0"},
 };
 
 }  // namespace

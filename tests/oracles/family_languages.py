@@ -103,5 +103,24 @@ FAMILIES |= {
                          {"vocab_size": 262144, "hidden_size": 768, "intermediate_size": 1152, "num_hidden_layers": 24, "num_attention_heads": 3,
                           "num_key_value_heads": 1, "sliding_window": 512, "use_bidirectional_attention": True}),
 }
+INDEXED = LATENT | ROUTED | {"n_group": 2, "topk_group": 1, "first_k_dense_replace": 1, "index_n_heads": 4, "index_head_dim": 64, "index_topk": 32}
+FAMILIES |= {
+    "deepseek_v32": ("DeepseekV32ForCausalLM", INDEXED, {"num_hidden_layers": 16, "n_routed_experts": 64, "hidden_size": 2048}),
+    "glm_moe_dsa": ("GlmMoeDsaForCausalLM", INDEXED | {"num_hidden_layers": 3, "indexer_types": ["full", "shared", "full"]},
+                    {"num_hidden_layers": 16, "index_topk_freq": 4}),
+}
+SCANNED = {"mamba_n_heads": 8, "mamba_d_head": 64, "mamba_d_state": 32, "mamba_n_groups": 2}
+FAMILIES |= {
+    "granitemoehybrid": ("GraniteMoeHybridForCausalLM", LOCAL | SCANNED | {"shared_intermediate_size": 256, "mamba_chunk_size": 32,
+                         "layer_types": ["linear_attention", "full_attention"]},
+                         {"vocab_size": 100352, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 40, "num_key_value_heads": 8, "mamba_n_heads": 64,
+                          "mamba_d_head": 64, "mamba_d_state": 128, "num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 8192,
+                          "tie_word_embeddings": True, "layer_types": (["linear_attention"] * 5 + ["full_attention"] + ["linear_attention"] * 4) * 4}),
+    "granitemoehybrid+dense": ("GraniteMoeHybridForCausalLM", GROUPED | SCANNED | {"num_local_experts": 0, "shared_intermediate_size": 688, "mamba_chunk_size": 48,
+                               "position_embedding_type": "rope", "layer_types": ["linear_attention", "full_attention"]},
+                               {"vocab_size": 100352, "hidden_size": 2560, "intermediate_size": 8192, "num_hidden_layers": 40, "num_attention_heads": 40,
+                                "num_key_value_heads": 8, "num_local_experts": 0, "shared_intermediate_size": 8192, "tie_word_embeddings": True,
+                                "position_embedding_type": "rope", "layer_types": ["full_attention"] * 40}),
+}
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
