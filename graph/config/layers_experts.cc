@@ -37,9 +37,10 @@ constexpr Key kChooseKeys[] = {
 constexpr Key kExpertsKeys[] = {
     {"experts", KeyKind::kInteger, kRequired, "experts"},
     {"inner", KeyKind::kExtent, kRequired, "features inside"},
-    {"activation", KeyKind::kChoice, "silu", "of the gate", 1, "silu|gelu|relu"},
-    {"gate", KeyKind::kChoice, "halves", "the first half, or every other feature, clamped", 1,
-     "halves|clamped"},
+    {"activation", KeyKind::kChoice, "silu", "of the gate", 1, "silu|gelu|relu|relu_squared"},
+    {"gate", KeyKind::kChoice, "halves",
+     "the first half, or every other feature, clamped, or none: plain MLPs", 1,
+     "halves|clamped|none"},
     {"transposed", KeyKind::kFlag, "false", "matrices have a row for each input"},
     {"bias", KeyKind::kFlag, "false", "the products have offsets"},
 };
@@ -121,6 +122,7 @@ std::vector<TensorId> router(Layer& layer) {
 TensorId activated(Layer& layer, TensorId x) {
   const std::string word = layer.text("activation");
   if (word == "silu") return layer.composite("Silu", {x});
+  if (word == "relu_squared") return layer.node("Pow", {layer.node("Relu", {x}), layer.scalar(2)});
   return layer.node(word == "gelu" ? "Gelu" : "Relu", {x});
 }
 
@@ -193,8 +195,11 @@ std::vector<TensorId> experts(Layer& layer) {
   const TensorId ends =
       layer.composite("GroupOffsets", {of_rows}, {{"groups", layer.integer("experts")}});
   const Groups groups{of_rows, ends, count};
-  const TensorId both = project(layer, groups, "gate_up_proj", sorted, Dim(2) * inner);
-  const TensorId made = project(layer, groups, "down_proj", gated(layer, both, inner), size);
+  const bool plain = layer.text("gate") == "none";
+  const TensorId up = plain ? project(layer, groups, "up_proj", sorted, inner)
+                            : project(layer, groups, "gate_up_proj", sorted, Dim(2) * inner);
+  const TensorId inside = plain ? activated(layer, up) : gated(layer, up, inner);
+  const TensorId made = project(layer, groups, "down_proj", inside, size);
   const TensorId column = layer.node("Unsqueeze", {scores, layer.constant({-1})});
   const TensorId weighted = layer.node("Mul", {made, column});
   const TensorId back = layer.node("Add", {order, number});
@@ -209,7 +214,7 @@ constexpr LayerType kExpertLayers[] = {
     {"choose", 1, 1, kChooseKeys, choose,
      "the largest k of scores [T, experts], and which they are (:1)"},
     {"experts", 3, 3, kExpertsKeys, experts,
-     "gated MLPs, of which each row runs through some; inputs [T, H], scores, choices"},
+     "MLPs, of which each row runs through some; inputs [T, H], scores, choices"},
 };
 
 }  // namespace

@@ -33,10 +33,11 @@ constexpr Key kRmsKeys[] = {
     {"affine", KeyKind::kFlag, "true", "learns a scale"},
     {"style", KeyKind::kChoice, "plain",
      "which pieces of a model in 16 bits are in 32: none; all but the scale, as Llama's code has "
-     "it; all, before the cast (OLMo 2); that, and the scale before it (Helium); all, and one is "
+     "it; that of a stream in 32 bits, which stays so (Mamba 2); all, before the cast (OLMo 2); "
+     "that, and the scale before it (Helium); all, and one is "
      "added to the scale (Gemma); all, with a "
      "power for the root (Gemma 4); the root and what it divides (T5)",
-     1, "plain|llama|wide|widest|gemma|power|t5"},
+     1, "plain|llama|stream|wide|widest|gemma|power|t5"},
 };
 constexpr Key kLocalKeys[] = {
     {"size", KeyKind::kInteger, kRequired, "neighbouring channels"},
@@ -128,6 +129,7 @@ std::vector<TensorId> wide_rms_norm(Layer& layer, const std::string& style) {
   const TensorId y = layer.composite("RmsNorm", {wide}, {{"epsilon", layer.real("epsilon")}});
   if (!layer.flag("affine")) return {layer.cast(y, Layer::Cast::kNarrows)};
   const TensorId weight = layer.parameter("weight", {layer.extent_of(layer.input(), -1)});
+  if (style == "stream") return {layer.node("Mul", {weight, y})};
   if (style == "llama") return {layer.node("Mul", {weight, layer.cast(y, Layer::Cast::kNarrows)})};
   const bool gemma = style == "gemma";
   TensorId scale = gemma || style == "widest" ? layer.cast(weight, Layer::Cast::kWidens) : weight;

@@ -90,11 +90,27 @@ class ConfigReader {
       values_[*parameter->string()] = *text_of(*is, nullptr);
     } else if (const JsonValue* times = row.find("times")) {
       set_share(member, *parameter->string(), *times);
+    } else if (const JsonValue* letters = row.find("letters")) {
+      set_letters(member, *parameter->string(), *letters);
     } else if (row.find("square")) {
       set_side(member, *parameter->string());
     } else {
       set(member, *parameter->string(), words_of(row));
     }
+  }
+
+  // A word of which each letter says what a layer is.
+  void set_letters(const JsonMember& member, const std::string& parameter,
+                   const JsonValue& letters) {
+    const std::string* word = member.value.string();
+    if (!word || word->empty()) return refuse_value(member, member.value);
+    std::string text;
+    for (const char letter : *word) {
+      const JsonValue* meant = letters.find(std::string(1, letter));
+      if (!meant) return refuse_value(member, member.value);
+      text += (text.empty() ? "" : ",") + *text_of(*meant, nullptr);
+    }
+    values_[parameter] = std::move(text);
   }
 
   // A height and a width, or the side of a square.

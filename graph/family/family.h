@@ -11,6 +11,7 @@
 //             "sliding_window": {"sets": "window", "null": 0},
 //             "rotary_pct": {"sets": "rotary", "times": 1000},
 //             "image_size": {"sets": "image", "square": true},
+//             "hybrid_override_pattern": {"sets": "kinds", "letters": {"M": 1, "*": 0}},
 //             "attn_logit_softcapping": {"sets": "softcap", "null": 0, "is": 1},
 //             "use_sliding_window": {"only": [false]},
 //             "id2label": {"sets": "labels", "members": true},

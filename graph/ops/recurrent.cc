@@ -213,8 +213,14 @@ constexpr OpRow kRecurrentRows[] = {
                                     // convolution reads too
      .shape = state_space_scan,
      .lower = lower::state_space_scan,
-     .example = "f32[B,8,2,4] f32[B,8,2] f32[2] f32[B,8,1,4] f32[B,8,1,4] f32[2] f32[2] {chunk=8} "
-                "-> f32[B,8,2,4] | flop 0"},
+     .example =
+         "f32[B,8,2,4] f32[B,8,2] f32[2] f32[B,8,1,4] f32[B,8,1,4] f32[2] f32[2] {chunk=8} "
+         "-> f32[B,8,2,4] | flop 5648*B + 272 | keeps bool[2,2] bool[2,2] bool[8,8] bool[8,8] "
+         "f32[2*B,2,16] f32[2*B,2,2] f32[2*B,4,4] f32[2*B,4,8] f32[2*B,4,8] f32[2*B,8,4] "
+         "f32[2*B,8,4] f32[2*B,8,4] f32[2*B,8,4] f32[2*B,8,8] f32[B,1,8,2,1] "
+         "f32[B,1,8,2,1] f32[B,1,8,2,4] f32[B,1,8,2,4] f32[B,1,8,8,2] f32[B,1,8,8,2] "
+         "f32[B,8,2,4] f32[B,8,2] f32[B,8,2] f32[B,8,2] in0 in2 in5 | grads in0 in1 in2 "
+         "in3 in4 in5 in6"},
 };
 
 }  // namespace

@@ -121,6 +121,17 @@ FAMILIES |= {
                                {"vocab_size": 100352, "hidden_size": 2560, "intermediate_size": 8192, "num_hidden_layers": 40, "num_attention_heads": 40,
                                 "num_key_value_heads": 8, "num_local_experts": 0, "shared_intermediate_size": 8192, "tie_word_embeddings": True,
                                 "position_embedding_type": "rope", "layer_types": ["full_attention"] * 40}),
+    "bamba": ("BambaForCausalLM", GROUPED | SCANNED | {"mamba_chunk_size": 32, "attn_layer_indices": [1]},
+              {"num_hidden_layers": 16, "mamba_d_state": 128, "attn_layer_indices": [9], "tie_word_embeddings": True}),
+    "mamba2": ("Mamba2ForCausalLM", {"hidden_size": 256, "num_hidden_layers": 2, "num_heads": 8, "head_dim": 64, "state_size": 32, "n_groups": 2, "chunk_size": 64,
+               "vocab_size": 2000, **TOKENS}, {"vocab_size": 50288, "hidden_size": 768, "num_hidden_layers": 24, "num_heads": 24, "n_groups": 1,
+                                               "tie_word_embeddings": True}),
+    "nemotron_h": ("NemotronHForCausalLM", {k: v for k, v in GROUPED.items() if k != "num_hidden_layers"} | {"head_dim": 64, "mamba_num_heads": 8, "mamba_head_dim": 64,
+                   "ssm_state_size": 32, "n_groups": 2, "chunk_size": 32, "n_routed_experts": 4, "moe_intermediate_size": 256,
+                   "moe_shared_expert_intermediate_size": 512, "layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"]},
+                   {"hidden_size": 4480, "intermediate_size": 15680, "num_attention_heads": 40, "layers_block_type": ["linear_attention", "mlp"] * 10 + ["full_attention"]}),
 }
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
+# Where peft refuses adapters beside all linear layers: out_proj, whose weight Mamba's kernels take.
+TARGETS = {"mamba2": "in_proj", "nemotron_h": "in_proj,q_proj,v_proj,up_proj,down_proj"}

@@ -350,7 +350,7 @@ def line(name, class_name, small, published):
     cases = []
     for attention in ("sdpa",) if of_diffusers else ("eager", "sdpa"):
         # Of heads but a sequence's, peft would adapt and save the same layer.
-        targets = "query,value,q_proj,v_proj,Wqkv" if task_of(class_name) in ("TOKEN_CLS", "QUESTION_ANS") else "all-linear"
+        targets = "query,value,q_proj,v_proj,Wqkv" if task_of(class_name) in ("TOKEN_CLS", "QUESTION_ANS") else family_languages.TARGETS.get(name, "all-linear")
         for precision, adapted in (("fp32", None), ("bf16", None), ("bf16", targets)):
             try:
                 cases.append(measure(name, class_name, small, attention, precision, adapted))
