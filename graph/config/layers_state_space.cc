@@ -1,4 +1,6 @@
 // Layers of selective state spaces in the operators of transformers' code.
+#include <utility>
+
 #include "graph/config/layer.h"
 #include "graph/config/windows.h"
 
@@ -63,10 +65,14 @@ class Mixer {
  private:
   TensorId wide(TensorId x) { return l.cast(x, Layer::Cast::kWidens); }
 
+  // A module of its own, which adapters may stand beside.
   TensorId linear(const std::string& name, TensorId x, const Dim& out) {
-    std::vector<TensorId> inputs{x, l.parameter(name + ".weight", {out, l.extent_of(x, -1)})};
-    if (l.flag("bias")) inputs.push_back(l.parameter(name + ".bias", {out}));
-    return l.composite("Linear", std::move(inputs));
+    const std::string around = std::exchange(l.path, l.path + "." + name);
+    std::vector<TensorId> inputs{x, l.parameter("weight", {out, l.extent_of(x, -1)})};
+    if (l.flag("bias")) inputs.push_back(l.parameter("bias", {out}));
+    const TensorId y = l.composite("Linear", std::move(inputs));
+    l.path = around;
+    return y;
   }
 
   std::vector<TensorId> cut(TensorId x, const std::vector<Dim>& sizes) {
