@@ -123,15 +123,21 @@ class ConfigReader {
     values_[parameter] = *first;
   }
 
-  // A share, in parts of so many: sizes are whole numbers.
+  // A share, or one for each layer, in parts of so many: sizes are whole numbers.
   void set_share(const JsonMember& member, const std::string& parameter, const JsonValue& times) {
-    const auto share = member.value.real();
     const auto parts = times.integer();
-    if (!share || !parts) return refuse_value(member, member.value);
-    const double product = std::round(*share * static_cast<double>(*parts));
-    if (!(product >= 0 && product <= static_cast<double>(*parts)))
-      return refuse_value(member, member.value);
-    values_[parameter] = fmt::format("{}", static_cast<int64_t>(product));
+    const JsonValue::List one{member.value};
+    const JsonValue::List* const list = member.value.list();
+    std::string text;
+    for (const JsonValue& value : list ? *list : one) {
+      const auto share = value.real();
+      if (!share || !parts) return refuse_value(member, value);
+      const double product = std::round(*share * static_cast<double>(*parts));
+      if (!(product >= 0 && product <= static_cast<double>(*parts)))
+        return refuse_value(member, value);
+      text += fmt::format("{}{}", text.empty() ? "" : ",", static_cast<int64_t>(product));
+    }
+    values_[parameter] = std::move(text);
   }
 
   // "words" is a table of its own, or the name of one that families share.

@@ -131,6 +131,12 @@ FAMILIES |= {
                    "moe_shared_expert_intermediate_size": 512, "layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"]},
                    {"hidden_size": 4480, "intermediate_size": 15680, "num_attention_heads": 40, "layers_block_type": ["linear_attention", "mlp"] * 10 + ["full_attention"]}),
 }
+FAMILIES |= {
+    "gemma3n_text": ("Gemma3nForCausalLM", GROUPED | {"head_dim": 64, "num_hidden_layers": 4, "num_kv_shared_layers": 2, "sliding_window": 64,
+                     "vocab_size_per_layer_input": 2000, "hidden_size_per_layer_input": 32, "laurel_rank": 16,
+                     "layer_types": ["sliding_attention", "full_attention"] * 2, "activation_sparsity_pattern": [0.95, 0.0, 0.95, 0.0]},
+                     {"intermediate_size": [8192] * 30, "num_hidden_layers": 30, "num_kv_shared_layers": 10}),
+}
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
 # Where peft refuses adapters beside all linear layers: out_proj, whose weight Mamba's kernels take.
