@@ -16,6 +16,11 @@ constexpr Key kMixerKeys[] = {
     {"chunk", KeyKind::kInteger, "256", "positions that are scanned together"},
     {"bias", KeyKind::kFlag, "false", "of the projections"},
     {"conv_bias", KeyKind::kFlag, "true", "of the convolution"},
+    {"out_bias", KeyKind::kFlag, kOptional, "of the last projection; as bias where absent"},
+    {"norm", KeyKind::kFlag, "true", "what is gated is normalised; else it is gated alone"},
+    {"factors", KeyKind::kFlag, "false",
+     "what goes in and each feature that it is projected to have factors, as Falcon H1's code has "
+     "it"},
 };
 constexpr Key kScanKeys[] = {
     {"chunk", KeyKind::kInteger, "256", "positions that are taken together"},
@@ -46,8 +51,7 @@ class Mixer {
   std::vector<TensorId> run() {
     const Dim convolved = inner + read + read;
     const std::vector<TensorId> parts =
-        cut(linear("in_proj", l.input(), inner + convolved + Dim(heads)),
-            {inner, convolved, Dim(heads)});
+        cut(projected(inner + convolved + Dim(heads)), {inner, convolved, Dim(heads)});
     const TensorId decay =
         l.node("Neg", {l.node("Exp", {wide(l.parameter("A_log", {Dim(heads)}))})});
     const std::vector<TensorId> xbc = cut(convolution(parts[1], convolved), {inner, read, read});
@@ -58,18 +62,28 @@ class Mixer {
                      l.parameter("D", {Dim(heads)}), l.parameter("dt_bias", {Dim(heads)})},
                     {{"chunk", l.integer("chunk")}, {"kernel", l.integer("kernel")}});
     const TensorId flat = l.node("Reshape", {scanned, l.constant({0, 0, inner})});
-    const TensorId y = l.cast(norm(flat, parts[0]), Layer::Cast::kNarrows);
-    return {linear("out_proj", y, l.extent_of(l.input(), -1))};
+    const TensorId gated = l.flag("norm") ? norm(flat, parts[0])
+                                          : l.node("Mul", {flat, l.composite("Silu", {parts[0]})});
+    const TensorId y = l.cast(gated, Layer::Cast::kNarrows);
+    const bool bias = l.flag(l.has("out_bias") ? "out_bias" : "bias");
+    return {linear("out_proj", y, l.extent_of(l.input(), -1), bias)};
   }
 
  private:
   TensorId wide(TensorId x) { return l.cast(x, Layer::Cast::kWidens); }
 
+  TensorId projected(const Dim& out) {
+    if (!l.flag("factors")) return linear("in_proj", l.input(), out, l.flag("bias"));
+    const TensorId x = l.node("Mul", {l.input(), l.scalar(1)});
+    const TensorId factors = l.buffer("mup_vector", {Dim(1), Dim(1), out}, DType::kFloat32);
+    return l.node("Mul", {linear("in_proj", x, out, l.flag("bias")), factors});
+  }
+
   // A module of its own, which adapters may stand beside.
-  TensorId linear(const std::string& name, TensorId x, const Dim& out) {
+  TensorId linear(const std::string& name, TensorId x, const Dim& out, bool bias) {
     const std::string around = std::exchange(l.path, l.path + "." + name);
     std::vector<TensorId> inputs{x, l.parameter("weight", {out, l.extent_of(x, -1)})};
-    if (l.flag("bias")) inputs.push_back(l.parameter("bias", {out}));
+    if (bias) inputs.push_back(l.parameter("bias", {out}));
     const TensorId y = l.composite("Linear", std::move(inputs));
     l.path = around;
     return y;

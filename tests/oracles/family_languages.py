@@ -136,8 +136,12 @@ FAMILIES |= {
                      "vocab_size_per_layer_input": 2000, "hidden_size_per_layer_input": 32, "laurel_rank": 16,
                      "layer_types": ["sliding_attention", "full_attention"] * 2, "activation_sparsity_pattern": [0.95, 0.0, 0.95, 0.0]},
                      {"intermediate_size": [8192] * 30, "num_hidden_layers": 30, "num_kv_shared_layers": 10}),
+    "falcon_h1": ("FalconH1ForCausalLM", GROUPED | SCANNED | {"mamba_d_ssm": 512, "mamba_chunk_size": 32},
+                  {"hidden_size": 2048, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 8, "num_key_value_heads": 2, "mamba_d_ssm": 3072,
+                   "mamba_n_heads": 48, "mamba_d_head": 64, "tie_word_embeddings": True}),
+    "persimmon": ("PersimmonForCausalLM", SMALL, {"num_hidden_layers": 18, "qk_layernorm": False, "vocab_size": 262144}),
 }
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
 # Where peft refuses adapters beside all linear layers: out_proj, whose weight Mamba's kernels take.
-TARGETS = {"mamba2": "in_proj", "nemotron_h": "in_proj,q_proj,v_proj,up_proj,down_proj"}
+TARGETS = {"mamba2": "in_proj", "nemotron_h": "in_proj,q_proj,v_proj,up_proj,down_proj", "falcon_h1": "in_proj,q_proj,v_proj"}
