@@ -17,13 +17,13 @@ constexpr Key kMixerKeys[] = {
     {"bias", KeyKind::kFlag, "false", "of the projections"},
     {"conv_bias", KeyKind::kFlag, "true", "of the convolution"},
     {"out_bias", KeyKind::kFlag, kOptional, "of the last projection; as bias where absent"},
-    {"norm", KeyKind::kFlag, "true", "what is gated is normalised; else it is gated alone"},
+    {"norm", KeyKind::kFlag, "true", "what is gated is normalised; else it is only gated"},
     {"factors", KeyKind::kFlag, "false",
      "what goes in and each feature that it is projected to have factors, as Falcon H1's code has "
      "it"},
 };
 constexpr Key kScanKeys[] = {
-    {"chunk", KeyKind::kInteger, "256", "positions that are taken together"},
+    {"chunk", KeyKind::kInteger, "256", "positions that are scanned together"},
     {"kernel", KeyKind::kInteger, "0",
      "positions that a cache keeps of what its inputs are convolved from", 0},
 };
@@ -100,7 +100,7 @@ class Mixer {
   TensorId shaped(TensorId x, int64_t count, const Dim& size) {
     return l.node("Reshape", {x, l.constant({0, 0, Dim(count), size})});
   }
-  TensorId turned(TensorId x) {
+  TensorId transposed(TensorId x) {
     return l.node("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
   }
 
@@ -112,12 +112,12 @@ class Mixer {
     node.attributes.set("group", *l.builder().binder().integer(channels));
     node.attributes.set("kernel_shape", std::vector<int64_t>{kernel});
     node.attributes.set("pads", std::vector<int64_t>{kernel - 1, kernel - 1});
-    node.inputs = {turned(x), l.parameter("conv1d.weight", {channels, Dim(1), Dim(kernel)})};
+    node.inputs = {transposed(x), l.parameter("conv1d.weight", {channels, Dim(1), Dim(kernel)})};
     if (l.flag("conv_bias")) node.inputs.push_back(l.parameter("conv1d.bias", {channels}));
     const TensorId y = l.nodes(std::move(node), 1)[0];
     const TensorId causal =
         l.node("Slice", {y, l.constant({0}), l.constant({l.extent_of(x, 1)}), l.constant({2})});
-    return turned(l.composite("Silu", {causal}));
+    return transposed(l.composite("Silu", {causal}));
   }
 
   // RMSNormGated.forward(): gated, then each group normalised, in 32 bits.
@@ -141,7 +141,7 @@ constexpr LayerType kStateSpaceLayers[] = {
     {"mamba2", 1, 1, kMixerKeys, mixer, "Mamba 2's layer of [N, S, E]"},
     {"state_space_scan", 7, 7, kScanKeys, state_space_scan,
      "Mamba 2's scan, in 32 bits; inputs x [N, S, heads, P], step sizes [N, S, heads], decay "
-     "[heads], what is written and read [N, S, groups, D], x's own factor, offsets of the step "
+     "[heads], what is written and read [N, S, groups, D], the factor of x, offsets of the step "
      "sizes [heads]"},
 };
 

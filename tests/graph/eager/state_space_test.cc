@@ -1,0 +1,67 @@
+// What goldens of whole models (memory/family_steps.json) do not reach: lengths, and what grows
+// with them.
+#include "graph/eager/state_space.h"
+
+#include <doctest/doctest.h>
+
+namespace plimsoll::eager {
+namespace {
+
+struct Figures {
+  int64_t flop = 0, launches = 0, saved = 0;
+};
+
+// A pass over `steps` positions in chunks of 32: 4 heads of 16 features in 2 groups, states of 8.
+Figures pass_over(int64_t steps, bool trained) {
+  Recipe recipe;
+  Policy policy;
+  Decider decider{Binding{}};
+  Machine machine{recipe, policy, decider};
+  const auto made = [&](const Shape& sizes) {
+    return trained ? machine.parameter(DType::kFloat32, sizes)
+                   : machine.resident(DType::kFloat32, sizes, Role::kInput);
+  };
+  {
+    const Value y = state_space_scan(machine,
+                                     {.x = made({2, steps, 4, 16}),
+                                      .dt = made({2, steps, 4}),
+                                      .decay = made({4}),
+                                      .b = made({2, steps, 2, 8}),
+                                      .c = made({2, steps, 2, 8}),
+                                      .skip = made({4}),
+                                      .dt_offsets = made({4})},
+                                     32);
+    CHECK(y.sizes() == Shape{2, steps, 4, 16});
+    CHECK(y.dtype() == DType::kFloat32);
+    machine.mark_end_of_forward();
+  }
+  Figures figures;
+  const Step step = machine.finish();
+  for (const Event& e : step.events) {
+    if (e.kind != Event::Kind::kLaunch) continue;
+    figures.flop += step.kernels[e.id].flop.constant().value_or(0);
+    figures.launches += step.kernels[e.id].turns.constant().value_or(0);
+  }
+  for (const auto& one : step.saved)
+    figures.saved += step.buffers[one.buffer].bytes.constant().value_or(0);
+  return figures;
+}
+
+}  // namespace
+
+TEST_CASE("state space scan: a sequence counts in whole chunks") {
+  const Figures one = pass_over(32, false), more = pass_over(33, false), two = pass_over(64, false);
+  CHECK(more.flop > one.flop + (two.flop - one.flop) * 9 / 10);
+  CHECK(more.flop <= two.flop);
+  CHECK(pass_over(320, false).launches == two.launches);  // no loop over chunks or positions
+}
+
+TEST_CASE("state space scan: what is kept grows with the sequence, nothing without gradients") {
+  const int64_t short_one = pass_over(32 * 8, true).saved,
+                long_one = pass_over(32 * 16, true).saved;
+  CHECK(long_one > short_one * 19 / 10);
+  CHECK(long_one < short_one * 21 / 10);
+  CHECK(pass_over(32 * 8, false).saved == 0);
+}
+
+}  // namespace plimsoll::eager
