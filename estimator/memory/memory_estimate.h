@@ -142,9 +142,9 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
     {.meaning = "what stays between steps on this GPU: weights, optimizer states, master weights, "
                 "buffers and gradients that are kept, rounded as the allocator does",
      .title = "stays between steps",
-     .part_of = "device_bytes"});
+     .part_of = "reserved_bytes"});
   f("saved_bytes", m.saved_bytes, {.title = "kept for backward"});
-  f("live_peak_bytes", m.live_peak_bytes, {.title = "live tensors", .part_of = "device_bytes"});
+  f("live_peak_bytes", m.live_peak_bytes, {.title = "live tensors", .part_of = "reserved_bytes"});
   describe_roles(f, "max_by_role", m.max_by_role);
   f.object("peak", [&] {
     f("phase", m.peak_phase,
@@ -166,8 +166,8 @@ void describe(Fields& f, MemoryEstimate& m, bool on_host, InPeak in_peak) {
   f("workspace_bytes", m.workspace_bytes,
     {.meaning = "null: not known of a run on the host",
      .null_where = on_host,
-     .title = "workspace",
-     .part_of = "device_bytes"});
+     .title = "library workspace",
+     .part_of = "reserved_bytes"});
   f("workspace_basis", m.workspace_basis);
   f("allocated_peak_bytes", m.allocated_peak_bytes);
   f("timing_peak_bytes", m.timing_peak_bytes, {.absent_where = false});

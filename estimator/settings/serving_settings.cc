@@ -86,15 +86,17 @@ std::span<const SettingRow> serving_settings() {
       {.name = "memory-share",
        .group = kRunGroup,
        .shown = kDetail,
-       .help = "share of GPU memory that the engine reserves (gpu_memory_utilization)",
-       .default_text = "the engine's",
+       .help = "with --engine vllm: share of GPU memory that vLLM reserves "
+               "(gpu_memory_utilization)",
+       .default_text = "vLLM's default",
        .value = memory_share(),
        .acts = {shares, kNoShare, "engine"}},
       {.name = "pass-tokens",
        .group = kRunGroup,
        .shown = kDetail,
-       .help = "largest number of tokens in one pass (max_num_batched_tokens)",
-       .default_text = "the engine's",
+       .help = "with --engine vllm: largest number of tokens in one forward pass "
+               "(max_num_batched_tokens)",
+       .default_text = "vLLM's default",
        .value = pass_tokens(),
        .acts = {passes, kNoShare, "engine"}},
   };

@@ -288,6 +288,7 @@ int64_t JsonObject::schema(std::string_view name, int64_t newest) {
   if (!found.empty() && found != name) {
     fail("E330", fmt::format("is {}, not {}", in_quotes(found), in_quotes(name)),
          *value_->find("schema"));
+    broken_ = true;  // the keys of another format are no faults of this one
   }
   const int64_t version = required_integer("version", {.low = 1});
   if (version > newest) {

@@ -104,7 +104,7 @@ class JsonObject {
   const JsonValue* value_;
   std::string_view file_;
   Diagnostics* faults_;
-  bool broken_ = false;             // not an object at all: said once
+  bool broken_ = false;             // no object, or of another schema: told once
   std::vector<std::string> asked_;  // every key asked for, for suggestions
 };
 

@@ -124,8 +124,8 @@ TEST_CASE("cli: lists are tables too, as CSV and Markdown") {
   if (skipped()) return;
   const std::pair<const char*, const char*> lists[] = {
       {"gpus", "generation,id,compute_capability,sms,memory_bytes,"},
-      {"links", "id\n"},
-      {"hosts", "id\n"},
+      {"links", "id,bytes_per_second,name\n"},
+      {"hosts", "id,name\n"},
       {"frameworks", "id\n"},
       {"models", "model,description\n"},
       {"ops", "operator,since,example\n"}};

@@ -65,6 +65,46 @@ int list_ids(const std::vector<std::string>& ids, const OutputFlags& output) {
   return print_table(table, output);
 }
 
+TableCell rate_cell(const BytesPerSecond& rate) {
+  return {fmt::format("{:.1f} GB/s", rate.value / 1e9), fmt::format("{:.0f}", rate.value)};
+}
+
+std::vector<TableCell> cells_of(const Link& link) {
+  return {{link.id}, rate_cell(link.rate), {link.name}};
+}
+
+std::vector<TableCell> cells_of(const Host& host) { return {{host.id}, {host.name}}; }
+
+// A line per id with what it stands for. What cannot be read is told and left out.
+template <class Find>
+int list_entries(const std::vector<std::string>& ids, const Find& find, Table table,
+                 const OutputFlags& output) {
+  if (output.json) return list_ids(ids, output);
+  for (const std::string& id : ids) {
+    const auto entry = find(id);
+    if (entry)
+      table.add(cells_of(*entry));
+    else
+      report(entry.error());
+  }
+  return print_table(table, output);
+}
+
+int list_links(const Hwdb& hwdb, const OutputFlags& output) {
+  return list_entries(
+      hwdb.link_ids(), [&](const std::string& id) { return hwdb.link(id); },
+      Table({{"id", {}, Column::kName},
+             {"one direction", "bytes_per_second"},
+             {"name", {}, Column::kRemark}}),
+      output);
+}
+
+int list_hosts(const Hwdb& hwdb, const OutputFlags& output) {
+  return list_entries(
+      hwdb.host_ids(), [&](const std::string& id) { return hwdb.host(id); },
+      Table({{"id", {}, Column::kName}, {"name", {}, Column::kRemark}}), output);
+}
+
 bool has_code(const Diagnostics& diagnostics, std::string_view code) {
   return std::ranges::any_of(diagnostics, [&](const Diagnostic& d) { return d.code == code; });
 }
@@ -250,7 +290,7 @@ Verb make_links(const FlagSet& root) {
       [flags](const Hwdb& hwdb, const ListFlags& f) {
         if (!flags->bytes.empty() || !flags->gpus.empty() || !flags->other.empty())
           return show_transfer(hwdb, f, *flags);
-        return f.id.empty() ? list_ids(hwdb.link_ids(), f.output) : show(hwdb.link(f.id), f.output);
+        return f.id.empty() ? list_links(hwdb, f.output) : show(hwdb.link(f.id), f.output);
       });
   verb.app.add_option("other", flags->other, "another link, to compare");
   verb.app.add_option("--bytes", flags->bytes, "bytes to move, e.g. 250MB").type_name("SIZE");
@@ -293,7 +333,7 @@ Verb make_hosts(const FlagSet& root) {
       "Lists the known machines (CPU and memory), or shows one. --host takes their ids.",
       [flags](const Hwdb& hwdb, const ListFlags& f) {
         if (!flags->file.empty()) return write_host(*flags, f);
-        return f.id.empty() ? list_ids(hwdb.host_ids(), f.output) : show(hwdb.host(f.id), f.output);
+        return f.id.empty() ? list_hosts(hwdb, f.output) : show(hwdb.host(f.id), f.output);
       });
   verb.app.add_option("--measure", flags->file, "measure this machine, and write FILE for --host")
       .type_name("FILE");

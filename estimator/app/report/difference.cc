@@ -52,6 +52,16 @@ class FigureFields final : public Fields {
   std::vector<std::string> keys_;  // paths of the open members
 };
 
+// A figure, and below it its parts with theirs.
+void add_with_parts(const Figure& figure, const std::vector<Figure>& all, size_t depth,
+                    std::vector<Figure>& into) {
+  into.push_back(figure);
+  into.back().title.insert(0, 2 * depth, ' ');
+  for (const Figure& part : all) {
+    if (part.whole == figure.path) add_with_parts(part, all, depth + 1, into);
+  }
+}
+
 // Those that have parts first, each before its parts.
 std::vector<Figure> compared_figures() {
   FigureFields fields;
@@ -64,16 +74,7 @@ std::vector<Figure> compared_figures() {
   std::vector<Figure> sorted, single;
   for (const Figure& figure : all) {
     if (!figure.whole.empty()) continue;
-    if (!is_whole(figure)) {
-      single.push_back(figure);
-      continue;
-    }
-    sorted.push_back(figure);
-    for (const Figure& part : all) {
-      if (part.whole != figure.path) continue;
-      sorted.push_back(part);
-      sorted.back().title.insert(0, "  ");
-    }
+    add_with_parts(figure, all, 0, is_whole(figure) ? sorted : single);
   }
   sorted.insert(sorted.end(), single.begin(), single.end());
   return sorted;
@@ -187,7 +188,7 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
   }
   if (largest.empty()) return "";
   const std::string_view title = role_title(largest);
-  return escaped_format("{} {} on the GPU. The largest part is {}: {}.",
+  return escaped_format("{} {} on the GPU. Of the parts of the peak, {} changed most: {}.",
                         human_bytes(sign * (*b - *a)), sign > 0 ? "more" : "less",
                         title.empty() ? largest : title, human_bytes(most));
 }

@@ -29,7 +29,7 @@ std::string safe_batches(const LargestBatch& largest) {
       text += fmt::format("      does not fit: {} and up", a.last_may_fit + 1);
   }
   if (a.last_may_fit == a.searched_to)
-    text += fmt::format("      not tried: above {}", a.searched_to);
+    text += fmt::format("      not tried: above {} (--max)", a.searched_to);
   if (largest.batch > 0) text += fmt::format("\n       at batch {}", largest.batch);
   return text + "\n";
 }
@@ -48,8 +48,8 @@ Table round_table(const LargestBatch& largest) {
   Table table({{vary},
                {"peak", "device_bytes"},
                {"of GPU", "share_of_usable"},
-               {"from", "device_bytes_low", Column::kFigure, 2},
-               {"up to", "device_bytes_high", Column::kFigure, 1},
+               {"range from", "device_bytes_low", Column::kFigure, 2},
+               {"range to", "device_bytes_high", Column::kFigure, 1},
                {"step", "step_ns"},
                {largest.sample_unit + "/s", "samples_per_second"},
                {"of highest", "share_of_best", Column::kFigure, 1},

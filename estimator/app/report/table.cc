@@ -22,7 +22,7 @@ std::string padded(const std::string& text, size_t width, bool left) {
 // Where the flags end that a line of such a width has room for, of one at least.
 size_t end_of_flags(const std::string& text, size_t width) {
   size_t end = 0;
-  for (size_t next = 0; next < text.size();) {
+  for (size_t next = text.find_first_not_of(' '); next < text.size();) {
     const size_t at = text.find(" --", next);
     next = at == text.npos ? text.size() : at + 1;
     if (end > 0 && columns_of(text.substr(0, std::min(at, next))) > width) break;
@@ -148,7 +148,7 @@ std::vector<std::string> Table::take_below(const Layout& layout,
     const size_t end = end_of_flags(cell, layout.widths[i]);
     if (end == cell.size()) continue;
     below.resize(cells.size());
-    below[layout.shown[i]] = cell.substr(end);
+    below[layout.shown[i]] = "  " + cell.substr(end);
     cell.erase(end);
   }
   return below;

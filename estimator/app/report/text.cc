@@ -75,10 +75,12 @@ std::string answer(const Estimate& e, const Page& page) {
   const int64_t peak = e.memory.device_bytes;
   const int64_t room = e.usable_bytes - peak;
   const std::string_view word = headline(e.memory.verdict);
-  const std::string memory =
-      fmt::format("   peak {} of {} ({:.0f} %), {} {}", human_bytes(peak),
-                  human_bytes(e.usable_bytes), 100 * share_of(peak, e.usable_bytes),
-                  human_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
+  const std::string_view compared = room >= 0                              ? "free"
+                                    : e.memory.verdict == Verdict::kMayFit ? "above it"
+                                                                           : "too much";
+  const std::string memory = fmt::format(
+      "   peak {} of {} ({:.0f} %), {} {}", human_bytes(peak), human_bytes(e.usable_bytes),
+      100 * share_of(peak, e.usable_bytes), human_bytes(std::abs(room)), compared);
   std::string text =
       in_columns(std::string(word) + memory, memory_range(e.memory.device_range), page);
   text.replace(0, word.size(), toned(word, tone_of(e.memory.verdict), page));

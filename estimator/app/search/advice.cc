@@ -16,12 +16,6 @@ std::string joined(const std::string& first, const std::string& second, const ch
   return first.empty() || second.empty() ? first + second : first + between + second;
 }
 
-// Whether a change is worth its place in a combination.
-bool saves(int64_t bytes, int64_t before) {
-  constexpr double kWorthwhile = .02;
-  return static_cast<double>(bytes) < (1 - kWorthwhile) * static_cast<double>(before);
-}
-
 class StackSearch {
  public:
   // `only_fitting`: others need not be found.

@@ -158,6 +158,11 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
   return std::nullopt;
 }
 
+bool saves(int64_t bytes, int64_t before) {
+  constexpr double kWorthwhile = .02;
+  return static_cast<double>(bytes) < (1 - kWorthwhile) * static_cast<double>(before);
+}
+
 int64_t bytes_at_any_batch(const MemoryEstimate& memory) {
   const int64_t loading = memory.loading ? memory.loading->allocated_peak_bytes : 0;
   return std::max(memory.persistent_bytes, loading) + memory.context_bytes;

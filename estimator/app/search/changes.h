@@ -44,6 +44,9 @@ std::optional<Change> in_passes(const Request& request, int64_t batch, int64_t s
 // and what is beside the allocator.
 int64_t bytes_at_any_batch(const MemoryEstimate& memory);
 
+// Whether a change that leaves so much of what was needed before is worth a line.
+bool saves(int64_t bytes, int64_t before);
+
 // What changes of one request come to. Each is asked once, by its settings' text.
 class Trials {
  public:

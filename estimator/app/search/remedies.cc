@@ -42,6 +42,11 @@ std::vector<Change> changes_of(const Request& request, const Hwdb& hwdb, const E
   return changes;
 }
 
+bool helps(const Remedy& remedy, const MemoryEstimate& today) {
+  if (remedy.device_bytes >= today.device_bytes) return false;
+  return remedy.verdict != today.verdict || saves(remedy.device_bytes, today.device_bytes);
+}
+
 }  // namespace
 
 std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estimate& today,
@@ -55,7 +60,7 @@ std::vector<Remedy> remedies(const Request& asked, const Hwdb& hwdb, const Estim
     Request changed = request;
     change.make(changed);
     const Remedy* remedy = trials.of(changed, change.settings, change.effect);
-    if (!remedy || remedy->device_bytes >= today.memory.device_bytes) continue;
+    if (!remedy || !helps(*remedy, today.memory)) continue;
     found.push_back(*remedy);
     keeps_batch |= changed.batch == request.batch && remedy->verdict == Verdict::kFits;
   }
