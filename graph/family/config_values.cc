@@ -140,8 +140,17 @@ class ConfigReader {
          {});
   }
 
+  static std::optional<int64_t> whole_of(const JsonValue& value) {
+    constexpr double kMost = 1e15;
+    const auto real = value.number() ? value.real() : std::nullopt;
+    if (!real || *real != std::round(*real) || std::abs(*real) > kMost) return std::nullopt;
+    return static_cast<int64_t>(*real);
+  }
+
   static std::optional<std::string> text_of(const JsonValue& value, const JsonValue* words) {
     if (const auto flag = value.boolean()) return *flag ? "1" : "0";
+    // A ratio that a class holds as a float: "4.0" is the whole number that sizes are made of.
+    if (const auto whole = whole_of(value)) return fmt::format("{}", *whole);
     if (const JsonNumber* number = value.number()) return number->text;
     if (const std::string* word = value.string()) {
       if (!words) return *word;

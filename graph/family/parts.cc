@@ -98,6 +98,10 @@ class Whole {
     JsonValue rest = config_;  // what it says of itself
     JsonValue::Members blocks;
     for (const JsonMember& row : *family_.find("parts")->members()) {
+      if (is_left_out(row.value)) {
+        leave_out(keys);
+        continue;
+      }
       const Part part = TRY(read_part(row.key, row.value));
       const std::string key = text_at(row.value, "key");
       const bool inside = part.is_around() && !config_.find(key);
@@ -122,6 +126,19 @@ class Whole {
   }
 
  private:
+  bool is_left_out(const JsonValue& row) const {
+    const JsonValue* const optional = row.find("optional");
+    const JsonValue* const there = config_.find(text_at(row, "key"));
+    return optional && optional->boolean().value_or(false) && !(there && there->members());
+  }
+
+  // The text model is all there is: no layers of the whole, and nothing for its keys to set.
+  void leave_out(JsonValue& keys) {
+    for (const char* list : {"layers", "inputs"}) *json_member(model_, list) = json_list({});
+    std::erase_if(std::get<JsonValue::Members>(keys.data),
+                  [](const JsonMember& row) { return !row.value.is_null(); });
+  }
+
   // Older forms have the text model's keys beside the tower's config: the part's rows read them.
   static void put_under(JsonValue& into, const JsonValue& from) {
     JsonValue both = from;
@@ -230,7 +247,7 @@ class Whole {
       return unknown(part.name, text_at(part.family, "class"));
     const auto& inserted = list_at(whole, "layers");
     auto at = std::next(std::ranges::find_if(*first, named));
-    for (auto later = at; later != first->end(); ++later)
+    for (auto later = at; later != first->end() && !inserted.empty(); ++later)
       read_from(*later, after, text_at(inserted.back(), "name"));
     first->insert(at, inserted.begin(), inserted.end());
     const std::string path = text_at(layers->front(), "name");

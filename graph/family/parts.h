@@ -11,7 +11,8 @@
 // that of vision_hidden where the whole lists it. "model_type" and "defaults" hold where the config
 // says nothing. A part with "after" is no block but the model itself: the whole's layers stand in
 // its first list, after the layer of that name, and its weights are called "under" that path. A
-// setting of a part's parameter is named by both: vision_image.
+// setting of a part's parameter is named by both: vision_image. A config without an "optional" part
+// has its text model alone, and nothing reads what else it says of the whole.
 #pragma once
 
 #include <string>

@@ -111,6 +111,18 @@ FAMILIES |= {
                  {"vision_config": {"image_size": 364, "patch_size": 14, "intermediate_size": 4304, "num_hidden_layers": 27}, "scale_factor": 2,
                   "text_config": {"model_type": "llama", "vocab_size": 128259, "intermediate_size": 14336, "num_key_value_heads": 8, "pad_token_id": 2}}),
 }
+TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
+FAMILIES |= {
+    "llava_next": ("LlavaNextForConditionalGeneration",
+                   FAMILIES["llava"][1] | {"image_grid_pinpoints": [[224, 224]]},
+                   {"vision_config": CLIP_L, "text_config": {"model_type": "mistral", "num_key_value_heads": 8, "vocab_size": 32064}}),
+    "llava_onevision": ("LlavaOnevisionForConditionalGeneration",
+                        {"vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **TOWER},
+                         "text_config": {"model_type": "qwen2", **GROUPED}, "image_grid_pinpoints": [[224, 224]]},
+                        {"vision_config": SIGLIP_SO | {"num_hidden_layers": 26, "image_size": 384}, "tie_word_embeddings": True,
+                         "text_config": {"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
+                                         "num_key_value_heads": 2, "vocab_size": 152000, "tie_word_embeddings": True}}),
+}
 FAMILIES |= family_gemma4.FAMILIES
 UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
@@ -261,7 +273,10 @@ def workload(name, model, config, batch, length):
         FakeTensor.tolist = lambda tensor: [1] * tensor.numel()
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 1, 3, side, side),
                                 "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
-    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 3, side, side)}
+    pictures = torch.randn(batch, 5, 3, side, side) if name in TILED else torch.randn(batch, 3, side, side)
+    if name in TILED:
+        model.forward = functools.partial(model.forward, image_sizes=[(2 * side, 2 * side)] * batch)
+    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": pictures}
     if name in TYPED:
         inputs["token_type_ids"] = torch.zeros(batch, length, dtype=torch.int64)
     if name not in CONTRASTIVE:

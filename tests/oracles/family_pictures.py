@@ -3,7 +3,12 @@ LABELS = {"num_labels": 100}
 SMALL = {"hidden_size": 192, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 112, **LABELS}
 LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "num_labels": 1000}
 STAGES = {"hidden_sizes": [32, 64, 128, 256], "depths": [1, 1, 2, 1], **LABELS}
+TOWERS = {"vision_config": {k: v for k, v in SMALL.items() if k not in LABELS} | {"intermediate_size": 768, "patch_size": 14}, "num_labels": 100}
 FAMILIES = {
+    "clip+images": ("CLIPForImageClassification", TOWERS, {"vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
+                    "num_attention_heads": 16, "image_size": 336, "patch_size": 14}, "num_labels": 1000}),
+    "siglip+images": ("SiglipForImageClassification", TOWERS, {"vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
+                      "num_attention_heads": 16, "image_size": 384, "patch_size": 14}, "num_labels": 1000}),
     "convnext": ("ConvNextForImageClassification", STAGES | {"image_size": 112},
                  {"hidden_sizes": [128, 256, 512, 1024], "depths": [3, 3, 27, 3], "num_labels": 1000, "drop_path_rate": 0.1}),
     "convnext+dropped": ("ConvNextForImageClassification", STAGES | {"image_size": 112, "drop_path_rate": 0.2},
@@ -23,6 +28,7 @@ FAMILIES = {
     "swin": ("SwinForImageClassification", {"embed_dim": 48, "depths": [2, 2, 2], "num_heads": [3, 6, 12], "image_size": 112, **LABELS},
              {"embed_dim": 128, "depths": [2, 2, 18, 2], "num_heads": [4, 8, 16, 32], "num_labels": 1000}),
 }
+HEADS = ("clip+images", "siglip+images")   # of families whose first class is another
 SIDE = 112   # of an image, where the configuration leaves it open
 OPEN = ("regnet", "resnet", "resnet+basic", "segformer")
 DIMS = {name: {"image": SIDE} for name in OPEN}

@@ -168,6 +168,8 @@ FAMILIES |= {
                          "num_global_key_value_heads": 2, "hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 128, "top_k_experts": 8,
                          "moe_intermediate_size": 704, "attention_k_eq_v": True, "sliding_window": 1024, "final_logit_softcapping": 30.0}),
 }
+FAMILIES["gemma4+text"] = ("Gemma4ForConditionalGeneration", {"vision_config": None, "text_config": FAMILIES["gemma4_text"][1]},
+                           {"vision_config": None, "text_config": GEMMA4_E2B})
 TASKS = {"ForSequenceClassification": "SEQ_CLS", "ForTokenClassification": "TOKEN_CLS", "ForQuestionAnswering": "QUESTION_ANS"}
 FAMILIES |= {
     "qwen3+sequence": ("Qwen3ForSequenceClassification", FAMILIES["qwen3"][1] | {"num_labels": 3}, FAMILIES["qwen3"][2] | {"num_labels": 1}),
@@ -251,10 +253,10 @@ def workload(class_name, values, attention):
         return family_boxes.workload(model, BATCH)
     if class_name.endswith("ForCTC"):
         return family_speech.workload(model, BATCH)
-    if hasattr(config, "vision_config"):
+    if getattr(config, "vision_config", None) and model.main_input_name == "input_ids":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
-        side = getattr(config, "image_size", family_pictures.SIDE)
+        side = getattr(getattr(config, "vision_config", config), "image_size", family_pictures.SIDE)
         return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
     if model.main_input_name == "input_features":
         features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
@@ -341,7 +343,7 @@ def saved_config(class_name, values):
 def line(name, class_name, small, published):
     of_diffusers = name in family_diffusers.FAMILIES
     called = {"_class_name": class_name} if of_diffusers else {"model_type": classes(class_name)[1].model_type}
-    if task_of(class_name):
+    if task_of(class_name) or name in family_pictures.HEADS:
         called["architectures"] = [class_name]
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
               for values in (small, published, {})[:2 if name in family_images.UNRUN + family_languages.UNBUILT else 3]]
