@@ -123,6 +123,14 @@ FAMILIES |= {
                          "text_config": {"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
                                          "num_key_value_heads": 2, "vocab_size": 152000, "tie_word_embeddings": True}}),
 }
+FAMILIES |= {
+    "mllama": ("MllamaForConditionalGeneration",
+               {"vision_config": {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 5, "num_global_layers": 2, "attention_heads": 3, "image_size": 112,
+                                  "intermediate_layers_indices": [0, 1, 2, 3, 4], "vision_output_dim": 1152},
+                "text_config": {**GROUPED, "num_hidden_layers": 4, "cross_attention_layers": [1, 3], "pad_token_id": 0}},
+               {"vision_config": {"image_size": 560}, "text_config": {"num_hidden_layers": 100, "hidden_size": 8192, "intermediate_size": 28672,
+                "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))}}),
+}
 FAMILIES |= family_gemma4.FAMILIES
 UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
@@ -272,6 +280,12 @@ def workload(name, model, config, batch, length):
             torch.Tensor.__getitem__ = all_chosen(torch.Tensor.__getitem__)
         FakeTensor.tolist = lambda tensor: [1] * tensor.numel()
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 1, 3, side, side),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    if name == "mllama":
+        tiles = config.vision_config.max_num_tiles
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 1, tiles, 3, side, side),
+                                "aspect_ratio_ids": torch.ones(batch, 1, dtype=torch.int64), "aspect_ratio_mask": torch.ones(batch, 1, tiles, dtype=torch.int64),
+                                "cross_attention_mask": torch.ones(batch, length, 1, tiles, dtype=torch.int64),
                                 "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
     pictures = torch.randn(batch, 5, 3, side, side) if name in TILED else torch.randn(batch, 3, side, side)
     if name in TILED:

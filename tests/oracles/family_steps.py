@@ -168,6 +168,8 @@ FAMILIES |= {
                          "num_global_key_value_heads": 2, "hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 128, "top_k_experts": 8,
                          "moe_intermediate_size": 704, "attention_k_eq_v": True, "sliding_window": 1024, "final_logit_softcapping": 30.0}),
 }
+FAMILIES["mllama_text"] = ("MllamaForCausalLM", GROUPED | {"num_hidden_layers": 4, "cross_attention_layers": [1, 3]}, {"num_hidden_layers": 100, "hidden_size": 8192,
+                           "intermediate_size": 28672, "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))})
 FAMILIES["gemma4+text"] = ("Gemma4ForConditionalGeneration", {"vision_config": None, "text_config": FAMILIES["gemma4_text"][1]},
                            {"vision_config": None, "text_config": GEMMA4_E2B})
 TASKS = {"ForSequenceClassification": "SEQ_CLS", "ForTokenClassification": "TOKEN_CLS", "ForQuestionAnswering": "QUESTION_ANS"}
