@@ -253,7 +253,7 @@ def workload(class_name, values, attention):
     model.tie_weights()
     if config.model_type in family_boxes.FAMILIES:
         return family_boxes.workload(model, BATCH)
-    if class_name.endswith("ForCTC"):
+    if model.main_input_name == "input_values":
         return family_speech.workload(model, BATCH)
     if getattr(config, "vision_config", None) and model.main_input_name == "input_ids":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
