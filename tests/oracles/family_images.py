@@ -111,6 +111,12 @@ FAMILIES |= {
                  {"vision_config": {"image_size": 364, "patch_size": 14, "intermediate_size": 4304, "num_hidden_layers": 27}, "scale_factor": 2,
                   "text_config": {"model_type": "llama", "vocab_size": 128259, "intermediate_size": 14336, "num_key_value_heads": 8, "pad_token_id": 2}}),
 }
+FAMILIES |= {
+    "glm4v": ("Glm4vForConditionalGeneration",
+              {"vision_config": QWEN_TOWER | {"image_size": 112}, "text_config": {"model_type": "glm4v_text", **QWEN_WORDS}},
+              {"vision_config": {"out_hidden_size": 2048, "hidden_size": 1024, "num_heads": 16},
+               "text_config": {"model_type": "glm4v_text", "hidden_size": 2048, "num_attention_heads": 16, "num_hidden_layers": 24}}),
+}
 TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
 FAMILIES |= {
     "llava_next": ("LlavaNextForConditionalGeneration",
@@ -133,8 +139,8 @@ FAMILIES |= {
 }
 FAMILIES |= family_gemma4.FAMILIES
 UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
-SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
-PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")   # want three positions of each token, which are read off a fake grid
+SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224}   # of an image whose size the configuration leaves open
+PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
@@ -241,6 +247,13 @@ class Grid:
         return torch.arange(self.images * self.side ** 2 // c.spatial_merge_size ** 2), self.boundaries(window)
 
 
+def sampled(embeddings, images):
+    """GLM 4.1V's table of places asks the grid for each image's sides, on the device."""
+    forward = embeddings.forward
+    counts = lambda *sizes: torch.zeros(*sizes, dtype=torch.int64, device="cuda")  # noqa: E731
+    embeddings.forward = lambda states, _, __, *places: forward(states, counts(images), counts(images, 3), *places)
+
+
 def gridded(name, model, config, batch, length):
     """Packed patches of one image a sample; vision_utils.py works on numbers that fake tensors have not."""
     side, c = SIDES[name], config.vision_config
@@ -254,6 +267,8 @@ def gridded(name, model, config, batch, length):
         model.model.language_model._deepstack_process = deepstack
     if name in PLACED:
         model.model.compute_3d_position_ids = lambda **_: torch.zeros(3, batch, length, dtype=torch.int64, device="cuda")
+    if name == "glm4v":
+        sampled(model.model.visual.embeddings, batch)
     rows = batch * (side // c.patch_size) ** 2
     inputs = {"input_ids": torch.randint(0, 2000, (batch, length)),
               "pixel_values": torch.randn(rows, c.in_channels * c.temporal_patch_size * c.patch_size ** 2), "labels": torch.randint(0, 2000, (batch, length))}
