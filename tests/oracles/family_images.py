@@ -117,6 +117,28 @@ FAMILIES |= {
               {"vision_config": {"out_hidden_size": 2048, "hidden_size": 1024, "num_heads": 16},
                "text_config": {"model_type": "glm4v_text", "hidden_size": 2048, "num_attention_heads": 16, "num_hidden_layers": 24}}),
 }
+FAMILIES["glm46v"] = ("Glm46VForConditionalGeneration", *FAMILIES["glm4v"][1:])
+FAMILIES |= {
+    "voxtral": ("VoxtralForConditionalGeneration",
+                {"audio_token_id": 24, "audio_config": {"hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 4, "max_source_positions": 96},
+                 "text_config": {"model_type": "llama", **GROUPED, "head_dim": 64}},
+                {"text_config": {"model_type": "llama", "hidden_size": 5120, "intermediate_size": 32768, "num_hidden_layers": 40, "vocab_size": 131072, "head_dim": 128,
+                                 "num_key_value_heads": 8}}),
+}
+FAMILIES |= {
+    "aya_vision": ("AyaVisionForConditionalGeneration",
+                   {"vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **TOWER},
+                    "text_config": {"model_type": "cohere2", **GROUPED, "sliding_window": 64}},
+                   {"vision_config": SIGLIP_SO | {"image_size": 364}, "alignment_intermediate_size": 28672, "text_config": {"model_type": "cohere2", "hidden_size": 4096,
+                    "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}}),
+    "cohere2_vision": ("Cohere2VisionForConditionalGeneration",
+                       {"vision_config": {"model_type": "siglip_vision_model", **TOWER}, "alignment_intermediate_size": 512,
+                        "text_config": {"model_type": "cohere2", **GROUPED, "sliding_window": 64}},
+                       {"vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304, "image_size": 512, "num_hidden_layers": 27,
+                                          "num_attention_heads": 16, "patch_size": 16},
+                        "text_config": {"model_type": "cohere2", "hidden_size": 12288, "intermediate_size": 36864, "num_hidden_layers": 64, "num_attention_heads": 96,
+                                        "num_key_value_heads": 8, "head_dim": 128}}),
+}
 TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
 FAMILIES |= {
     "llava_next": ("LlavaNextForConditionalGeneration",
@@ -138,9 +160,9 @@ FAMILIES |= {
                 "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))}}),
 }
 FAMILIES |= family_gemma4.FAMILIES
-UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
-SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224}   # of an image whose size the configuration leaves open
-PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v")   # want three positions of each token, which are read off a fake grid
+UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio", "aya_vision")   # whose class has defaults that no step runs with: sizes that do not fit together
+SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224, "glm46v": 224}   # of an image whose size the configuration leaves open
+PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm46v")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
@@ -224,6 +246,12 @@ class Grid:
     def __init__(self, config, images, side):
         self.vision, self.images, self.side = config.vision_config, images, side // config.vision_config.patch_size
 
+    def __len__(self):
+        return self.images
+
+    def tolist(self):
+        return [[1, self.side, self.side]] * self.images
+
     def prod(self, _):
         return np.full(self.images, self.side ** 2)
 
@@ -267,7 +295,7 @@ def gridded(name, model, config, batch, length):
         model.model.language_model._deepstack_process = deepstack
     if name in PLACED:
         model.model.compute_3d_position_ids = lambda **_: torch.zeros(3, batch, length, dtype=torch.int64, device="cuda")
-    if name == "glm4v":
+    if name in ("glm4v", "glm46v"):
         sampled(model.model.visual.embeddings, batch)
     rows = batch * (side // c.patch_size) ** 2
     inputs = {"input_ids": torch.randint(0, 2000, (batch, length)),
@@ -284,6 +312,13 @@ def workload(name, model, config, batch, length):
         return family_gemma4.workload(model, config, batch, length)
     if name in SIDES:
         return gridded(name, model, config, batch, length)
+    if name == "voxtral":
+        if torch.Tensor.__getitem__.__name__ != "<lambda>":
+            torch.Tensor.__getitem__ = family_gemma4.uncounted(torch.Tensor.__getitem__)
+        audio = config.audio_config
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)),
+                                "input_features": torch.randn(batch, audio.num_mel_bins, 2 * audio.max_source_positions),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
     side = config.vision_config.image_size
     if name == "mistral3":   # the host reads how many patches each image has
         model.forward = functools.partial(model.forward, image_sizes=[(side, side)] * batch)

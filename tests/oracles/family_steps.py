@@ -255,7 +255,7 @@ def workload(class_name, values, attention):
         return family_boxes.workload(model, BATCH)
     if model.main_input_name == "input_values":
         return family_speech.workload(model, BATCH)
-    if getattr(config, "vision_config", None) and model.main_input_name == "input_ids":
+    if (getattr(config, "vision_config", None) or hasattr(config, "audio_config")) and model.main_input_name == "input_ids":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if model.main_input_name == "pixel_values":
         side = getattr(getattr(config, "vision_config", config), "image_size", family_pictures.SIDE)
