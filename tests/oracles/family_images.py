@@ -139,6 +139,13 @@ FAMILIES |= {
                         "text_config": {"model_type": "cohere2", "hidden_size": 12288, "intermediate_size": 36864, "num_hidden_layers": 64, "num_attention_heads": 96,
                                         "num_key_value_heads": 8, "head_dim": 128}}),
 }
+PATCHED = {k: v for k, v in TOWER.items() if k != "image_size"} | {"num_patches": 49}   # a table of as many places, for PATCHES of an image
+PATCHES = 64
+FAMILIES |= {
+    "siglip2": ("Siglip2Model", {"vision_config": PATCHED, "text_config": FAMILIES["siglip"][1]["text_config"]},
+                {"vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16},
+                 "text_config": FAMILIES["siglip"][2]["text_config"] | {"vocab_size": 256000, "projection_size": 1152}}),
+}
 TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
 FAMILIES |= {
     "llava_next": ("LlavaNextForConditionalGeneration",
@@ -163,7 +170,7 @@ FAMILIES |= family_gemma4.FAMILIES
 UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio", "aya_vision")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224, "glm46v": 224}   # of an image whose size the configuration leaves open
 PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm46v")   # want three positions of each token, which are read off a fake grid
-CONTRASTIVE = ("clip", "siglip")
+CONTRASTIVE = ("clip", "siglip", "siglip2")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
 
@@ -275,6 +282,12 @@ class Grid:
         return torch.arange(self.images * self.side ** 2 // c.spatial_merge_size ** 2), self.boundaries(window)
 
 
+def patched(config, batch):
+    """Of images that fill theirs, as SigLIP 2 takes them."""
+    return {"pixel_values": torch.randn(batch, PATCHES, 3 * config.vision_config.patch_size ** 2),
+            "pixel_attention_mask": torch.ones(batch, PATCHES, dtype=torch.int64), "spatial_shapes": torch.ones(batch, 2, dtype=torch.int64)}
+
+
 def sampled(embeddings, images):
     """GLM 4.1V's table of places asks the grid for each image's sides, on the device."""
     forward = embeddings.forward
@@ -319,6 +332,8 @@ def workload(name, model, config, batch, length):
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)),
                                 "input_features": torch.randn(batch, audio.num_mel_bins, 2 * audio.max_source_positions),
                                 "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    if name == "siglip2":
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), **patched(config, batch)}, loss="sum")
     side = config.vision_config.image_size
     if name == "mistral3":   # the host reads how many patches each image has
         model.forward = functools.partial(model.forward, image_sizes=[(side, side)] * batch)

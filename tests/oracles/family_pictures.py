@@ -7,6 +7,9 @@ TOWERS = {"vision_config": {k: v for k, v in SMALL.items() if k not in LABELS} |
 FAMILIES = {
     "clip+images": ("CLIPForImageClassification", TOWERS, {"vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
                     "num_attention_heads": 16, "image_size": 336, "patch_size": 14}, "num_labels": 1000}),
+    "siglip2+images": ("Siglip2ForImageClassification", {"vision_config": {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 2, "num_attention_heads": 3,
+                       "patch_size": 14, "num_patches": 49}, "num_labels": 100}, {"vision_config": {"hidden_size": 1152, "intermediate_size": 4304,
+                       "num_hidden_layers": 27, "num_attention_heads": 16}, "num_labels": 1000}),
     "siglip+images": ("SiglipForImageClassification", TOWERS, {"vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
                       "num_attention_heads": 16, "image_size": 384, "patch_size": 14}, "num_labels": 1000}),
     "convnext": ("ConvNextForImageClassification", STAGES | {"image_size": 112},
@@ -28,7 +31,10 @@ FAMILIES = {
     "swin": ("SwinForImageClassification", {"embed_dim": 48, "depths": [2, 2, 2], "num_heads": [3, 6, 12], "image_size": 112, **LABELS},
              {"embed_dim": 128, "depths": [2, 2, 18, 2], "num_heads": [4, 8, 16, 32], "num_labels": 1000}),
 }
-HEADS = ("clip+images", "siglip+images")   # of families whose first class is another
+FAMILIES["vit_mae"] = ("ViTMAEForPreTraining", {k: v for k, v in SMALL.items() if k not in LABELS} |
+                       {"intermediate_size": 768, "decoder_hidden_size": 128, "decoder_num_hidden_layers": 2, "decoder_num_attention_heads": 4, "decoder_intermediate_size": 512},
+                       {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "norm_pix_loss": True})
+HEADS = ("clip+images", "siglip+images", "siglip2+images")   # of families whose first class is another
 SIDE = 112   # of an image, where the configuration leaves it open
 OPEN = ("regnet", "resnet", "resnet+basic", "segformer")
 DIMS = {name: {"image": SIDE} for name in OPEN}

@@ -194,7 +194,8 @@ FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pict
 FAMILIES |= family_diffusers.FAMILIES | family_boxes.FAMILIES | family_languages.FAMILIES | family_speech.FAMILIES
 BATCH, LENGTH = 4, 128
 DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | family_speech.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
-    {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
+    {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES} | \
+    {name: {"patches": family_images.PATCHES} for name in ("siglip2", "siglip2+images")}
 
 
 def task_of(class_name):
@@ -257,9 +258,13 @@ def workload(class_name, values, attention):
         return family_speech.workload(model, BATCH)
     if (getattr(config, "vision_config", None) or hasattr(config, "audio_config")) and model.main_input_name == "input_ids":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
+    if config.model_type == "siglip2":
+        sys.modules[kind.__module__].torch_compilable_check = lambda *_: None   # reads shapes of fake tensors
+        return Workload(model, family_images.patched(config, BATCH) | {"labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
     if model.main_input_name == "pixel_values":
+        labels = {} if class_name.endswith("ForPreTraining") else {"labels": torch.randint(0, config.num_labels, (BATCH,))}
         side = getattr(getattr(config, "vision_config", config), "image_size", family_pictures.SIDE)
-        return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
+        return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), **labels}, loss="sum")
     if model.main_input_name == "input_features":
         features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
         return Workload(model, {"input_features": features, "labels": torch.randint(0, config.vocab_size, (BATCH, LENGTH))}, loss="sum")
