@@ -89,7 +89,7 @@ class ConfigReader {
     } else if (const JsonValue* is = row.find("is")) {
       values_[*parameter->string()] = *text_of(*is, nullptr);
     } else if (const JsonValue* times = row.find("times")) {
-      set_share(member, *parameter->string(), *times);
+      set_share(member, *parameter->string(), *times, row.find("most"));
     } else if (row.find("square")) {
       set_side(member, *parameter->string());
     } else {
@@ -107,13 +107,15 @@ class ConfigReader {
     values_[parameter] = *first;
   }
 
-  // A share, in parts of so many: sizes are whole numbers.
-  void set_share(const JsonMember& member, const std::string& parameter, const JsonValue& times) {
+  // A share, in parts of so many: sizes are whole numbers. A factor may be "most" wholes.
+  void set_share(const JsonMember& member, const std::string& parameter, const JsonValue& times,
+                 const JsonValue* most) {
     const auto share = member.value.real();
     const auto parts = times.integer();
+    const int64_t wholes = most ? most->integer().value_or(1) : 1;
     if (!share || !parts) return refuse_value(member, member.value);
     const double product = std::round(*share * static_cast<double>(*parts));
-    if (!(product >= 0 && product <= static_cast<double>(*parts)))
+    if (!(product >= 0 && product <= static_cast<double>(*parts * wholes)))
       return refuse_value(member, member.value);
     values_[parameter] = fmt::format("{}", static_cast<int64_t>(product));
   }

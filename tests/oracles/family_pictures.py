@@ -34,6 +34,12 @@ FAMILIES = {
 FAMILIES["vit_mae"] = ("ViTMAEForPreTraining", {k: v for k, v in SMALL.items() if k not in LABELS} |
                        {"intermediate_size": 768, "decoder_hidden_size": 128, "decoder_num_hidden_layers": 2, "decoder_num_attention_heads": 4, "decoder_intermediate_size": 512},
                        {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "norm_pix_loss": True})
+FAMILIES |= {
+    "efficientnet": ("EfficientNetForImageClassification", {"image_size": 96, "width_coefficient": 1.0, "depth_coefficient": 1.0, "hidden_dim": 1280, **LABELS},
+                     {"image_size": 260, "width_coefficient": 1.1, "depth_coefficient": 1.2, "hidden_dim": 1408, "num_labels": 1000, "depthwise_padding": [5, 8, 16]}),
+    "mobilenet_v2": ("MobileNetV2ForImageClassification", {"image_size": 112, "depth_multiplier": 0.5, **LABELS}, {"depth_multiplier": 1.4, "num_labels": 1001}),
+    "mobilenet_v2+padded": ("MobileNetV2ForImageClassification", {"image_size": 96, "tf_padding": False, **LABELS}, {"depth_multiplier": 0.35, "num_labels": 1001}),
+}
 HEADS = ("clip+images", "siglip+images", "siglip2+images")   # of families whose first class is another
 SIDE = 112   # of an image, where the configuration leaves it open
 OPEN = ("regnet", "resnet", "resnet+basic", "segformer")
