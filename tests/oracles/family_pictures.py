@@ -40,6 +40,12 @@ FAMILIES |= {
     "mobilenet_v2": ("MobileNetV2ForImageClassification", {"image_size": 112, "depth_multiplier": 0.5, **LABELS}, {"depth_multiplier": 1.4, "num_labels": 1001}),
     "mobilenet_v2+padded": ("MobileNetV2ForImageClassification", {"image_size": 96, "tf_padding": False, **LABELS}, {"depth_multiplier": 0.35, "num_labels": 1001}),
 }
+FAMILIES |= {
+    "beit": ("BeitForImageClassification", SMALL | {"intermediate_size": 768, "use_relative_position_bias": True},
+             LARGE | {"intermediate_size": 4096, "use_relative_position_bias": True, "use_shared_relative_position_bias": True, "use_mask_token": True, "layer_scale_init_value": 1e-5}),
+    "beit+absolute": ("BeitForImageClassification", SMALL | {"intermediate_size": 768, "use_absolute_position_embeddings": True, "drop_path_rate": 0.0, "use_mean_pooling": False},
+                      LARGE | {"intermediate_size": 4096, "layer_scale_init_value": 0.0}),
+}
 HEADS = ("clip+images", "siglip+images", "siglip2+images")   # of families whose first class is another
 SIDE = 112   # of an image, where the configuration leaves it open
 OPEN = ("regnet", "resnet", "resnet+basic", "segformer")
