@@ -12,6 +12,7 @@
 #include "graph/base/try.h"
 #include "graph/family/config_values.h"
 #include "graph/family/family_file.h"
+#include "graph/family/head.h"
 #include "graph/family/text_part.h"
 
 namespace plimsoll {
@@ -171,6 +172,11 @@ class Whole {
     JsonValue* const keys = json_member(part.family, "keys");
     const JsonValue* more = row.find("keys");  // that the whole writes into the part's config
     if (keys && more) put_over(*keys, *more);
+    if (row.find("head")) {
+      config::Settings head{{"head", text_at(row, "head")}};
+      Diagnostics warnings;
+      TRY(put_head(part.family, common_, config, {}, head, warnings));
+    }
     part.values = TRY(config_values(config, file_name_, part.family, common_));
     const JsonValue* defaults = row.find("defaults");
     if (defaults && defaults->members()) {

@@ -146,6 +146,17 @@ FAMILIES |= {
                 {"vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16},
                  "text_config": FAMILIES["siglip"][2]["text_config"] | {"vocab_size": 256000, "projection_size": 1152}}),
 }
+FAMILIES |= {
+    "vision_encoder_decoder": ("VisionEncoderDecoderModel",
+                               {"encoder": {"model_type": "vit", "hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 2, "num_attention_heads": 3,
+                                            "image_size": 112},
+                                "decoder": {"model_type": "trocr", "d_model": 256, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 688,
+                                            "vocab_size": 2000, "is_decoder": True, "add_cross_attention": True, "cross_attention_hidden_size": 192},
+                                "decoder_start_token_id": 2, "pad_token_id": 1},
+                               {"encoder": {"model_type": "deit", "hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6, "image_size": 384},
+                                "decoder": {"model_type": "trocr", "d_model": 256, "decoder_layers": 6, "decoder_attention_heads": 8, "decoder_ffn_dim": 1024,
+                                            "vocab_size": 64044, "is_decoder": True, "add_cross_attention": True}}),
+}
 TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
 FAMILIES |= {
     "llava_next": ("LlavaNextForConditionalGeneration",
@@ -167,7 +178,7 @@ FAMILIES |= {
                 "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))}}),
 }
 FAMILIES |= family_gemma4.FAMILIES
-UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio", "aya_vision")   # whose class has defaults that no step runs with: sizes that do not fit together
+UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio", "aya_vision", "vision_encoder_decoder")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224, "glm46v": 224}   # of an image whose size the configuration leaves open
 PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm46v")   # want three positions of each token, which are read off a fake grid
 CONTRASTIVE = ("clip", "siglip", "siglip2")
@@ -331,6 +342,9 @@ def workload(name, model, config, batch, length):
         audio = config.audio_config
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)),
                                 "input_features": torch.randn(batch, audio.num_mel_bins, 2 * audio.max_source_positions),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    if name == "vision-encoder-decoder":
+        return Workload(model, {"pixel_values": torch.randn(batch, 3, config.encoder.image_size, config.encoder.image_size),
                                 "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
     if name == "siglip2":
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), **patched(config, batch)}, loss="sum")

@@ -170,6 +170,8 @@ FAMILIES |= {
 }
 FAMILIES["mllama_text"] = ("MllamaForCausalLM", GROUPED | {"num_hidden_layers": 4, "cross_attention_layers": [1, 3]}, {"num_hidden_layers": 100, "hidden_size": 8192,
                            "intermediate_size": 28672, "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))})
+FAMILIES["trocr"] = ("TrOCRForCausalLM", {"d_model": 256, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 688, "vocab_size": 2000},
+                     {"d_model": 512, "decoder_layers": 6, "decoder_attention_heads": 8, "decoder_ffn_dim": 2048, "cross_attention_hidden_size": 384})
 FAMILIES["gemma4+text"] = ("Gemma4ForConditionalGeneration", {"vision_config": None, "text_config": FAMILIES["gemma4_text"][1]},
                            {"vision_config": None, "text_config": GEMMA4_E2B})
 TASKS = {"ForSequenceClassification": "SEQ_CLS", "ForTokenClassification": "TOKEN_CLS", "ForQuestionAnswering": "QUESTION_ANS"}
@@ -257,6 +259,8 @@ def workload(class_name, values, attention):
     if model.main_input_name == "input_values":
         return family_speech.workload(model, BATCH)
     if (getattr(config, "vision_config", None) or hasattr(config, "audio_config")) and model.main_input_name == "input_ids":
+        return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
+    if config.model_type == "vision-encoder-decoder":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if config.model_type == "siglip2":
         sys.modules[kind.__module__].torch_compilable_check = lambda *_: None   # reads shapes of fake tensors

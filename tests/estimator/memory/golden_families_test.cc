@@ -115,14 +115,15 @@ namespace {
 // is complex, of which to(bf16) keeps the real part alone, unlike from_pretrained() (3 kB). Of
 // speech, ATen's loss keeps other sums than cuDNN's. Swin's last norm has a gradient that fake
 // tensors lay out otherwise, and Python's names hold what LoRA needs no more. Llama 3.2's text
-// without pictures has adapters in layers that stand idle. BEiT's index of distances lies on the
-// host.
+// and TrOCR without pictures have adapters in layers that stand idle. BEiT's index of distances
+// lies on the host.
 bool is_of_images(const nlohmann::json& family) {
   const nlohmann::json& config = family["counts"][0]["config"];
   const std::string type = config.value("model_type", "");
   return config.contains("vision_config") || config.contains("_class_name") ||
          config.contains("conv_dim") || type == "detr" || type == "swin" ||
-         type == "mllama_text_model" || type == "beit";
+         type == "mllama_text_model" || type == "trocr" || type == "beit" ||
+         type == "vision-encoder-decoder";
 }
 
 // Of a head that is not the family's first.
