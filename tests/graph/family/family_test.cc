@@ -323,7 +323,7 @@ TEST_CASE("vision-language models: the text model is asked for, and has transfor
   CHECK_FALSE(load(R"({"model_type": "a", "vision_config": {}, "text_config": {"vocab_size": 1}})",
                    {{"part", "text"}}));
   CHECK_FALSE(load(R"({"model_type": "a", "vision_config": {},
-                       "text_config": {"model_type": "mllama_text_model"}})",
+                       "text_config": {"model_type": "emu3_text_model"}})",
                    {{"part", "text"}}));
 }
 
