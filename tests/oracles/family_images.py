@@ -157,6 +157,8 @@ FAMILIES |= {
                                 "decoder": {"model_type": "trocr", "d_model": 256, "decoder_layers": 6, "decoder_attention_heads": 8, "decoder_ffn_dim": 1024,
                                             "vocab_size": 64044, "is_decoder": True, "add_cross_attention": True}}),
 }
+FAMILIES["metaclip_2"] = ("MetaClip2Model", FAMILIES["clip"][1], {"projection_dim": 1024, "vision_config": {k: v for k, v in CLIP_L.items() if k != "model_type"},
+                          "text_config": {"vocab_size": 901629, "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}})
 TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
 FAMILIES |= {
     "llava_next": ("LlavaNextForConditionalGeneration",
@@ -181,7 +183,7 @@ FAMILIES |= family_gemma4.FAMILIES
 UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio", "aya_vision", "vision_encoder_decoder")   # whose class has defaults that no step runs with: sizes that do not fit together
 SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224, "glm46v": 224}   # of an image whose size the configuration leaves open
 PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm46v")   # want three positions of each token, which are read off a fake grid
-CONTRASTIVE = ("clip", "siglip", "siglip2")
+CONTRASTIVE = ("clip", "siglip", "siglip2", "metaclip_2")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
 

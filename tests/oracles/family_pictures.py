@@ -46,6 +46,10 @@ FAMILIES |= {
     "beit+absolute": ("BeitForImageClassification", SMALL | {"intermediate_size": 768, "use_absolute_position_embeddings": True, "drop_path_rate": 0.0, "use_mean_pooling": False},
                       LARGE | {"intermediate_size": 4096, "layer_scale_init_value": 0.0}),
 }
+FAMILIES |= {
+    "ijepa": ("IJepaForImageClassification", SMALL | {"intermediate_size": 768}, LARGE | {"intermediate_size": 4096, "patch_size": 14}),
+    "vit_msn": ("ViTMSNForImageClassification", SMALL | {"intermediate_size": 768}, LARGE | {"intermediate_size": 4096}),
+}
 HEADS = ("clip+images", "siglip+images", "siglip2+images")   # of families whose first class is another
 SIDE = 112   # of an image, where the configuration leaves it open
 OPEN = ("regnet", "resnet", "resnet+basic", "segformer")
