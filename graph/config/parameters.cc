@@ -54,6 +54,7 @@ std::optional<Value> parse_like(const Parameters::Entry& sample, std::string_vie
     const auto found = std::find(sample.choices.begin(), sample.choices.end(), text);
     return found != sample.choices.end() ? std::optional<Value>(*found) : std::nullopt;
   }
+  if (text.empty()) return std::vector<Dim>();
   const auto list = parse_list(text);
   return list ? std::optional<Value>(*list) : std::nullopt;
 }

@@ -89,7 +89,7 @@ class ConfigReader {
     } else if (const JsonValue* is = row.find("is")) {
       values_[*parameter->string()] = *text_of(*is, nullptr);
     } else if (const JsonValue* times = row.find("times")) {
-      set_share(member, *parameter->string(), *times);
+      set_share(member, *parameter->string(), *times, row.find("most"));
     } else if (const JsonValue* letters = row.find("letters")) {
       set_letters(member, *parameter->string(), *letters);
     } else if (row.find("square")) {
@@ -123,9 +123,12 @@ class ConfigReader {
     values_[parameter] = *first;
   }
 
-  // A share, or one for each layer, in parts of so many: sizes are whole numbers.
-  void set_share(const JsonMember& member, const std::string& parameter, const JsonValue& times) {
+  // A share, or one for each layer, in parts of so many: sizes are whole numbers. A factor may be
+  // "most" wholes.
+  void set_share(const JsonMember& member, const std::string& parameter, const JsonValue& times,
+                 const JsonValue* most) {
     const auto parts = times.integer();
+    const int64_t wholes = most ? most->integer().value_or(1) : 1;
     const JsonValue::List one{member.value};
     const JsonValue::List* const list = member.value.list();
     std::string text;
@@ -133,7 +136,7 @@ class ConfigReader {
       const auto share = value.real();
       if (!share || !parts) return refuse_value(member, value);
       const double product = std::round(*share * static_cast<double>(*parts));
-      if (!(product >= 0 && product <= static_cast<double>(*parts)))
+      if (!(product >= 0 && product <= static_cast<double>(*parts * wholes)))
         return refuse_value(member, value);
       text += fmt::format("{}{}", text.empty() ? "" : ",", static_cast<int64_t>(product));
     }
@@ -162,8 +165,17 @@ class ConfigReader {
          {});
   }
 
+  static std::optional<int64_t> whole_of(const JsonValue& value) {
+    constexpr double kMost = 1e15;
+    const auto real = value.number() ? value.real() : std::nullopt;
+    if (!real || *real != std::round(*real) || std::abs(*real) > kMost) return std::nullopt;
+    return static_cast<int64_t>(*real);
+  }
+
   static std::optional<std::string> text_of(const JsonValue& value, const JsonValue* words) {
     if (const auto flag = value.boolean()) return *flag ? "1" : "0";
+    // A ratio that a class holds as a float: "4.0" is the whole number that sizes are made of.
+    if (const auto whole = whole_of(value)) return fmt::format("{}", *whole);
     if (const JsonNumber* number = value.number()) return number->text;
     if (const std::string* word = value.string()) {
       if (!words) return *word;

@@ -10,6 +10,7 @@
 //                                                          "sliding_attention": 1}},
 //             "sliding_window": {"sets": "window", "null": 0},
 //             "rotary_pct": {"sets": "rotary", "times": 1000},
+//             "width_coefficient": {"sets": "width", "times": 1000, "most": 10},
 //             "image_size": {"sets": "image", "square": true},
 //             "hybrid_override_pattern": {"sets": "kinds", "letters": {"M": 1, "*": 0}},
 //             "attn_logit_softcapping": {"sets": "softcap", "null": 0, "is": 1},

@@ -62,10 +62,13 @@ void replace_head(JsonValue& family, const JsonValue& heads, const JsonValue& he
   const JsonValue* const added = head.find("layers");
   if (added && added->list()) list.insert(list.end(), added->list()->begin(), added->list()->end());
   if (const JsonValue* loss = head.find("loss")) *json_member(model, "loss") = *loss;
-  if (const JsonValue* saved = head.find("lora_saved"))
-    put_over(family,
-             JsonValue{
-                 .line = 0, .column = 0, .data = JsonValue::Members{{"lora_saved", 0, 0, *saved}}});
+  if (const JsonValue* inputs = head.find("inputs")) *json_member(model, "inputs") = *inputs;
+  for (const char* key : {"lora_saved", "lora_head"}) {
+    if (const JsonValue* adapters = head.find(key))
+      put_over(
+          family,
+          JsonValue{.line = 0, .column = 0, .data = JsonValue::Members{{key, 0, 0, *adapters}}});
+  }
 }
 
 }  // namespace

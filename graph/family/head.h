@@ -8,9 +8,10 @@
 //                 "layers": [{"name": "classifier", "type": "linear", "out": "labels"}],
 //                 "loss": "cross_entropy"}}
 //
-// A head's layers stand after the first layer of the model, which is the base. Its parameters and
-// keys are of all heads. "lora_saved" names the layers that peft trains whole beside its adapters
-// (its modules_to_save for the task: peft 0.21, peft_model.py).
+// A head's layers stand after the first layer of the model, which is the base; "inputs" where they
+// are not the model's. Its parameters and keys are of all heads. "lora_saved" names the layers that
+// peft trains whole beside its adapters (its modules_to_save for the task: peft 0.21,
+// peft_model.py), "lora_head" is family.h's.
 #pragma once
 
 #include <string_view>

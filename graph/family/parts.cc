@@ -12,6 +12,7 @@
 #include "graph/base/try.h"
 #include "graph/family/config_values.h"
 #include "graph/family/family_file.h"
+#include "graph/family/head.h"
 #include "graph/family/text_part.h"
 
 namespace plimsoll {
@@ -98,6 +99,10 @@ class Whole {
     JsonValue rest = config_;  // what it says of itself
     JsonValue::Members blocks;
     for (const JsonMember& row : *family_.find("parts")->members()) {
+      if (is_left_out(row.value)) {
+        leave_out(keys);
+        continue;
+      }
       const Part part = TRY(read_part(row.key, row.value));
       const std::string key = text_at(row.value, "key");
       const bool inside = part.is_around() && !config_.find(key);
@@ -122,6 +127,19 @@ class Whole {
   }
 
  private:
+  bool is_left_out(const JsonValue& row) const {
+    const JsonValue* const optional = row.find("optional");
+    const JsonValue* const there = config_.find(text_at(row, "key"));
+    return optional && optional->boolean().value_or(false) && !(there && there->members());
+  }
+
+  // The text model is all there is: no layers of the whole, and nothing for its keys to set.
+  void leave_out(JsonValue& keys) {
+    for (const char* list : {"layers", "inputs"}) *json_member(model_, list) = json_list({});
+    std::erase_if(std::get<JsonValue::Members>(keys.data),
+                  [](const JsonMember& row) { return !row.value.is_null(); });
+  }
+
   // Older forms have the text model's keys beside the tower's config: the part's rows read them.
   static void put_under(JsonValue& into, const JsonValue& from) {
     JsonValue both = from;
@@ -154,6 +172,11 @@ class Whole {
     JsonValue* const keys = json_member(part.family, "keys");
     const JsonValue* more = row.find("keys");  // that the whole writes into the part's config
     if (keys && more) put_over(*keys, *more);
+    if (row.find("head")) {
+      config::Settings head{{"head", text_at(row, "head")}};
+      Diagnostics warnings;
+      TRY(put_head(part.family, common_, config, {}, head, warnings));
+    }
     part.values = TRY(config_values(config, file_name_, part.family, common_));
     const JsonValue* defaults = row.find("defaults");
     if (defaults && defaults->members()) {
@@ -230,7 +253,7 @@ class Whole {
       return unknown(part.name, text_at(part.family, "class"));
     const auto& inserted = list_at(whole, "layers");
     auto at = std::next(std::ranges::find_if(*first, named));
-    for (auto later = at; later != first->end(); ++later)
+    for (auto later = at; later != first->end() && !inserted.empty(); ++later)
       read_from(*later, after, text_at(inserted.back(), "name"));
     first->insert(at, inserted.begin(), inserted.end());
     const std::string path = text_at(layers->front(), "name");

@@ -9,9 +9,11 @@
 // A part is a block of its name for the whole's layers, with its family's inputs and parameters;
 // parameters that the whole has too are the whole's. Their defaults are the part's values, as is
 // that of vision_hidden where the whole lists it. "model_type" and "defaults" hold where the config
-// says nothing. A part with "after" is no block but the model itself: the whole's layers stand in
-// its first list, after the layer of that name, and its weights are called "under" that path. A
-// setting of a part's parameter is named by both: vision_image.
+// says nothing; "head" is the head (head.h) that a part has there. A part with "after" is no block
+// but the model itself: the whole's layers stand in its first list, after the layer of that name,
+// and its weights are called "under" that path. A setting of a part's parameter is named by both:
+// vision_image. A config without an "optional" part has its text model alone, and nothing reads
+// what else it says of the whole.
 #pragma once
 
 #include <string>

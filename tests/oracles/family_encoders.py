@@ -21,3 +21,9 @@ FAMILIES = {
     "roberta_prelayernorm": ("RobertaPreLayerNormForMaskedLM", SMALL, LARGE | {"max_position_embeddings": 514, "type_vocab_size": 1}),
     "xlm_roberta_xl": ("XLMRobertaXLForMaskedLM", SMALL, {"hidden_size": 4096, "intermediate_size": 16384, "num_hidden_layers": 48}),
 }
+WIDE = {"hidden_size": 1152, "intermediate_size": 4096, "num_hidden_layers": 26, "num_attention_heads": 18}
+FAMILIES |= {
+    "eurobert": ("EuroBertForMaskedLM", SMALL | {"num_key_value_heads": 2}, WIDE | {"num_key_value_heads": 6, "tie_word_embeddings": True}),
+    "gte": ("GteForMaskedLM", SMALL, LARGE | {"vocab_size": 30528, "type_vocab_size": 0}),
+    "jina_embeddings_v3": ("JinaEmbeddingsV3ForMaskedLM", SMALL, {"hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 12, "intermediate_size": 3072}),
+}

@@ -111,11 +111,79 @@ FAMILIES |= {
                  {"vision_config": {"image_size": 364, "patch_size": 14, "intermediate_size": 4304, "num_hidden_layers": 27}, "scale_factor": 2,
                   "text_config": {"model_type": "llama", "vocab_size": 128259, "intermediate_size": 14336, "num_key_value_heads": 8, "pad_token_id": 2}}),
 }
+FAMILIES |= {
+    "glm4v": ("Glm4vForConditionalGeneration",
+              {"vision_config": QWEN_TOWER | {"image_size": 112}, "text_config": {"model_type": "glm4v_text", **QWEN_WORDS}},
+              {"vision_config": {"out_hidden_size": 2048, "hidden_size": 1024, "num_heads": 16},
+               "text_config": {"model_type": "glm4v_text", "hidden_size": 2048, "num_attention_heads": 16, "num_hidden_layers": 24}}),
+}
+FAMILIES["glm46v"] = ("Glm46VForConditionalGeneration", *FAMILIES["glm4v"][1:])
+FAMILIES |= {
+    "voxtral": ("VoxtralForConditionalGeneration",
+                {"audio_token_id": 24, "audio_config": {"hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 4, "max_source_positions": 96},
+                 "text_config": {"model_type": "llama", **GROUPED, "head_dim": 64}},
+                {"text_config": {"model_type": "llama", "hidden_size": 5120, "intermediate_size": 32768, "num_hidden_layers": 40, "vocab_size": 131072, "head_dim": 128,
+                                 "num_key_value_heads": 8}}),
+}
+FAMILIES |= {
+    "aya_vision": ("AyaVisionForConditionalGeneration",
+                   {"vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **TOWER},
+                    "text_config": {"model_type": "cohere2", **GROUPED, "sliding_window": 64}},
+                   {"vision_config": SIGLIP_SO | {"image_size": 364}, "alignment_intermediate_size": 28672, "text_config": {"model_type": "cohere2", "hidden_size": 4096,
+                    "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}}),
+    "cohere2_vision": ("Cohere2VisionForConditionalGeneration",
+                       {"vision_config": {"model_type": "siglip_vision_model", **TOWER}, "alignment_intermediate_size": 512,
+                        "text_config": {"model_type": "cohere2", **GROUPED, "sliding_window": 64}},
+                       {"vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304, "image_size": 512, "num_hidden_layers": 27,
+                                          "num_attention_heads": 16, "patch_size": 16},
+                        "text_config": {"model_type": "cohere2", "hidden_size": 12288, "intermediate_size": 36864, "num_hidden_layers": 64, "num_attention_heads": 96,
+                                        "num_key_value_heads": 8, "head_dim": 128}}),
+}
+PATCHED = {k: v for k, v in TOWER.items() if k != "image_size"} | {"num_patches": 49}   # a table of as many places, for PATCHES of an image
+PATCHES = 64
+FAMILIES |= {
+    "siglip2": ("Siglip2Model", {"vision_config": PATCHED, "text_config": FAMILIES["siglip"][1]["text_config"]},
+                {"vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16},
+                 "text_config": FAMILIES["siglip"][2]["text_config"] | {"vocab_size": 256000, "projection_size": 1152}}),
+}
+FAMILIES |= {
+    "vision_encoder_decoder": ("VisionEncoderDecoderModel",
+                               {"encoder": {"model_type": "vit", "hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 2, "num_attention_heads": 3,
+                                            "image_size": 112},
+                                "decoder": {"model_type": "trocr", "d_model": 256, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 688,
+                                            "vocab_size": 2000, "is_decoder": True, "add_cross_attention": True, "cross_attention_hidden_size": 192},
+                                "decoder_start_token_id": 2, "pad_token_id": 1},
+                               {"encoder": {"model_type": "deit", "hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6, "image_size": 384},
+                                "decoder": {"model_type": "trocr", "d_model": 256, "decoder_layers": 6, "decoder_attention_heads": 8, "decoder_ffn_dim": 1024,
+                                            "vocab_size": 64044, "is_decoder": True, "add_cross_attention": True}}),
+}
+FAMILIES["metaclip_2"] = ("MetaClip2Model", FAMILIES["clip"][1], {"projection_dim": 1024, "vision_config": {k: v for k, v in CLIP_L.items() if k != "model_type"},
+                          "text_config": {"vocab_size": 901629, "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}})
+TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
+FAMILIES |= {
+    "llava_next": ("LlavaNextForConditionalGeneration",
+                   FAMILIES["llava"][1] | {"image_grid_pinpoints": [[224, 224]]},
+                   {"vision_config": CLIP_L, "text_config": {"model_type": "mistral", "num_key_value_heads": 8, "vocab_size": 32064}}),
+    "llava_onevision": ("LlavaOnevisionForConditionalGeneration",
+                        {"vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **TOWER},
+                         "text_config": {"model_type": "qwen2", **GROUPED}, "image_grid_pinpoints": [[224, 224]]},
+                        {"vision_config": SIGLIP_SO | {"num_hidden_layers": 26, "image_size": 384}, "tie_word_embeddings": True,
+                         "text_config": {"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
+                                         "num_key_value_heads": 2, "vocab_size": 152000, "tie_word_embeddings": True}}),
+}
+FAMILIES |= {
+    "mllama": ("MllamaForConditionalGeneration",
+               {"vision_config": {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 5, "num_global_layers": 2, "attention_heads": 3, "image_size": 112,
+                                  "intermediate_layers_indices": [0, 1, 2, 3, 4], "vision_output_dim": 1152},
+                "text_config": {**GROUPED, "num_hidden_layers": 4, "cross_attention_layers": [1, 3], "pad_token_id": 0}},
+               {"vision_config": {"image_size": 560}, "text_config": {"num_hidden_layers": 100, "hidden_size": 8192, "intermediate_size": 28672,
+                "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))}}),
+}
 FAMILIES |= family_gemma4.FAMILIES
-UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio")   # whose class has defaults that no step runs with: sizes that do not fit together
-SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256}   # of an image whose size the configuration leaves open
-PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")   # want three positions of each token, which are read off a fake grid
-CONTRASTIVE = ("clip", "siglip")
+UNRUN = ("llama4", "gemma3", "esm", "smolvlm", "idefics3", "mistral3", "gemma4", "gemma4+clipped", "gemma4+audio", "aya_vision", "vision_encoder_decoder")   # whose class has defaults that no step runs with: sizes that do not fit together
+SIDES = {"qwen2_vl": 224, "qwen2_5_vl": 224, "qwen3_vl": 256, "qwen3_vl_moe": 256, "qwen3_5": 256, "qwen3_5_moe": 256, "glm4v": 224, "glm46v": 224}   # of an image whose size the configuration leaves open
+PLACED = ("qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm46v")   # want three positions of each token, which are read off a fake grid
+CONTRASTIVE = ("clip", "siglip", "siglip2", "metaclip_2")
 TYPED = ("paligemma", "gemma3")   # ask for token_type_ids in training
 
 
@@ -198,6 +266,12 @@ class Grid:
     def __init__(self, config, images, side):
         self.vision, self.images, self.side = config.vision_config, images, side // config.vision_config.patch_size
 
+    def __len__(self):
+        return self.images
+
+    def tolist(self):
+        return [[1, self.side, self.side]] * self.images
+
     def prod(self, _):
         return np.full(self.images, self.side ** 2)
 
@@ -221,6 +295,19 @@ class Grid:
         return torch.arange(self.images * self.side ** 2 // c.spatial_merge_size ** 2), self.boundaries(window)
 
 
+def patched(config, batch):
+    """Of images that fill theirs, as SigLIP 2 takes them."""
+    return {"pixel_values": torch.randn(batch, PATCHES, 3 * config.vision_config.patch_size ** 2),
+            "pixel_attention_mask": torch.ones(batch, PATCHES, dtype=torch.int64), "spatial_shapes": torch.ones(batch, 2, dtype=torch.int64)}
+
+
+def sampled(embeddings, images):
+    """GLM 4.1V's table of places asks the grid for each image's sides, on the device."""
+    forward = embeddings.forward
+    counts = lambda *sizes: torch.zeros(*sizes, dtype=torch.int64, device="cuda")  # noqa: E731
+    embeddings.forward = lambda states, _, __, *places: forward(states, counts(images), counts(images, 3), *places)
+
+
 def gridded(name, model, config, batch, length):
     """Packed patches of one image a sample; vision_utils.py works on numbers that fake tensors have not."""
     side, c = SIDES[name], config.vision_config
@@ -234,6 +321,8 @@ def gridded(name, model, config, batch, length):
         model.model.language_model._deepstack_process = deepstack
     if name in PLACED:
         model.model.compute_3d_position_ids = lambda **_: torch.zeros(3, batch, length, dtype=torch.int64, device="cuda")
+    if name in ("glm4v", "glm46v"):
+        sampled(model.model.visual.embeddings, batch)
     rows = batch * (side // c.patch_size) ** 2
     inputs = {"input_ids": torch.randint(0, 2000, (batch, length)),
               "pixel_values": torch.randn(rows, c.in_channels * c.temporal_patch_size * c.patch_size ** 2), "labels": torch.randint(0, 2000, (batch, length))}
@@ -249,6 +338,18 @@ def workload(name, model, config, batch, length):
         return family_gemma4.workload(model, config, batch, length)
     if name in SIDES:
         return gridded(name, model, config, batch, length)
+    if name == "voxtral":
+        if torch.Tensor.__getitem__.__name__ != "<lambda>":
+            torch.Tensor.__getitem__ = family_gemma4.uncounted(torch.Tensor.__getitem__)
+        audio = config.audio_config
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)),
+                                "input_features": torch.randn(batch, audio.num_mel_bins, 2 * audio.max_source_positions),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    if name == "vision-encoder-decoder":
+        return Workload(model, {"pixel_values": torch.randn(batch, 3, config.encoder.image_size, config.encoder.image_size),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    if name == "siglip2":
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), **patched(config, batch)}, loss="sum")
     side = config.vision_config.image_size
     if name == "mistral3":   # the host reads how many patches each image has
         model.forward = functools.partial(model.forward, image_sizes=[(side, side)] * batch)
@@ -261,7 +362,16 @@ def workload(name, model, config, batch, length):
         FakeTensor.tolist = lambda tensor: [1] * tensor.numel()
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 1, 3, side, side),
                                 "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
-    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 3, side, side)}
+    if name == "mllama":
+        tiles = config.vision_config.max_num_tiles
+        return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": torch.randn(batch, 1, tiles, 3, side, side),
+                                "aspect_ratio_ids": torch.ones(batch, 1, dtype=torch.int64), "aspect_ratio_mask": torch.ones(batch, 1, tiles, dtype=torch.int64),
+                                "cross_attention_mask": torch.ones(batch, length, 1, tiles, dtype=torch.int64),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    pictures = torch.randn(batch, 5, 3, side, side) if name in TILED else torch.randn(batch, 3, side, side)
+    if name in TILED:
+        model.forward = functools.partial(model.forward, image_sizes=[(2 * side, 2 * side)] * batch)
+    inputs = {"input_ids": torch.randint(0, 2000, (batch, length)), "pixel_values": pictures}
     if name in TYPED:
         inputs["token_type_ids"] = torch.zeros(batch, length, dtype=torch.int64)
     if name not in CONTRASTIVE:

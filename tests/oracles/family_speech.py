@@ -10,6 +10,11 @@ SMALL = {"hidden_size": 256, "intermediate_size": 688, "num_hidden_layers": 2, "
 LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
 STABLE = {"feat_extract_norm": "layer", "conv_bias": True, "do_stable_layer_norm": True}
 FAMILIES = {
+    "data2vec_audio": ("Data2VecAudioForCTC", SMALL, LARGE),
+    "unispeech": ("UniSpeechForCTC", SMALL, LARGE | STABLE),
+    "unispeech_sat": ("UniSpeechSatForCTC", SMALL, LARGE | STABLE),
+    "wav2vec2+sequence": ("Wav2Vec2ForSequenceClassification", SMALL | {"num_labels": 12}, LARGE | STABLE),
+    "hubert+sequence": ("HubertForSequenceClassification", SMALL | STABLE | {"num_labels": 12}, LARGE | STABLE),
     "hubert": ("HubertForCTC", SMALL, LARGE | STABLE),
     "wav2vec2": ("Wav2Vec2ForCTC", SMALL, LARGE),
     "wav2vec2+stable": ("Wav2Vec2ForCTC", SMALL | STABLE, LARGE | STABLE),
@@ -47,7 +52,10 @@ def loss(logits, labels, logit_lengths, blank_token_id, **_):
 
 
 def workload(model, batch):
+    sounds = {"input_values": torch.randn(batch, SAMPLES)}
+    if type(model).__name__.endswith("ForSequenceClassification"):
+        return Workload(model, sounds | {"labels": torch.randint(0, model.config.num_labels, (batch,))}, loss="sum")
     model.loss_function = loss
     highest = torch.Tensor.max
     torch.Tensor.max = lambda x, *rest, **more: 0 if x.dtype == torch.int64 and not rest and not more else highest(x, *rest, **more)   # compared on the host
-    return Workload(model, {"input_values": torch.randn(batch, SAMPLES), "labels": torch.randint(3, 32, (batch, LETTERS))}, loss="sum")
+    return Workload(model, sounds | {"labels": torch.randint(3, 32, (batch, LETTERS))}, loss="sum")

@@ -168,6 +168,12 @@ FAMILIES |= {
                          "num_global_key_value_heads": 2, "hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 128, "top_k_experts": 8,
                          "moe_intermediate_size": 704, "attention_k_eq_v": True, "sliding_window": 1024, "final_logit_softcapping": 30.0}),
 }
+FAMILIES["mllama_text"] = ("MllamaForCausalLM", GROUPED | {"num_hidden_layers": 4, "cross_attention_layers": [1, 3]}, {"num_hidden_layers": 100, "hidden_size": 8192,
+                           "intermediate_size": 28672, "num_attention_heads": 64, "cross_attention_layers": list(range(3, 100, 5))})
+FAMILIES["trocr"] = ("TrOCRForCausalLM", {"d_model": 256, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 688, "vocab_size": 2000},
+                     {"d_model": 512, "decoder_layers": 6, "decoder_attention_heads": 8, "decoder_ffn_dim": 2048, "cross_attention_hidden_size": 384})
+FAMILIES["gemma4+text"] = ("Gemma4ForConditionalGeneration", {"vision_config": None, "text_config": FAMILIES["gemma4_text"][1]},
+                           {"vision_config": None, "text_config": GEMMA4_E2B})
 TASKS = {"ForSequenceClassification": "SEQ_CLS", "ForTokenClassification": "TOKEN_CLS", "ForQuestionAnswering": "QUESTION_ANS"}
 FAMILIES |= {
     "qwen3+sequence": ("Qwen3ForSequenceClassification", FAMILIES["qwen3"][1] | {"num_labels": 3}, FAMILIES["qwen3"][2] | {"num_labels": 1}),
@@ -190,7 +196,8 @@ FAMILIES |= family_encoders.FAMILIES | family_translators.FAMILIES | family_pict
 FAMILIES |= family_diffusers.FAMILIES | family_boxes.FAMILIES | family_languages.FAMILIES | family_speech.FAMILIES
 BATCH, LENGTH = 4, 128
 DIMS = family_diffusers.DIMS | family_boxes.DIMS | family_pictures.DIMS | family_speech.DIMS | {name: {"image": side} for name, side in family_images.SIDES.items()} | \
-    {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES}
+    {name: {"tokens": family_images.family_gemma4.TOKENS} for name in family_images.family_gemma4.FAMILIES} | \
+    {name: {"patches": family_images.PATCHES} for name in ("siglip2", "siglip2+images")}
 
 
 def task_of(class_name):
@@ -249,13 +256,19 @@ def workload(class_name, values, attention):
     model.tie_weights()
     if config.model_type in family_boxes.FAMILIES:
         return family_boxes.workload(model, BATCH)
-    if class_name.endswith("ForCTC"):
+    if model.main_input_name == "input_values":
         return family_speech.workload(model, BATCH)
-    if hasattr(config, "vision_config"):
+    if (getattr(config, "vision_config", None) or hasattr(config, "audio_config")) and model.main_input_name == "input_ids":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
+    if config.model_type == "vision-encoder-decoder":
+        return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
+    if config.model_type == "siglip2":
+        sys.modules[kind.__module__].torch_compilable_check = lambda *_: None   # reads shapes of fake tensors
+        return Workload(model, family_images.patched(config, BATCH) | {"labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
     if model.main_input_name == "pixel_values":
-        side = getattr(config, "image_size", family_pictures.SIDE)
-        return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), "labels": torch.randint(0, config.num_labels, (BATCH,))}, loss="sum")
+        labels = {} if class_name.endswith("ForPreTraining") else {"labels": torch.randint(0, config.num_labels, (BATCH,))}
+        side = getattr(getattr(config, "vision_config", config), "image_size", family_pictures.SIDE)
+        return Workload(model, {"pixel_values": torch.randn(BATCH, 3, side, side), **labels}, loss="sum")
     if model.main_input_name == "input_features":
         features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
         return Workload(model, {"input_features": features, "labels": torch.randint(0, config.vocab_size, (BATCH, LENGTH))}, loss="sum")
@@ -341,7 +354,7 @@ def saved_config(class_name, values):
 def line(name, class_name, small, published):
     of_diffusers = name in family_diffusers.FAMILIES
     called = {"_class_name": class_name} if of_diffusers else {"model_type": classes(class_name)[1].model_type}
-    if task_of(class_name):
+    if task_of(class_name) or name in family_pictures.HEADS:
         called["architectures"] = [class_name]
     counts = [{"config": {**called, **values}, "parameters": parameters(class_name, values)}
               for values in (small, published, {})[:2 if name in family_images.UNRUN + family_languages.UNBUILT else 3]]

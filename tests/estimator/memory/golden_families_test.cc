@@ -114,12 +114,16 @@ namespace {
 // that peft puts there never runs, and has no gradient and no state (27 kB). Llama 4's rotary table
 // is complex, of which to(bf16) keeps the real part alone, unlike from_pretrained() (3 kB). Of
 // speech, ATen's loss keeps other sums than cuDNN's. Swin's last norm has a gradient that fake
-// tensors lay out otherwise, and Python's names hold what LoRA needs no more.
+// tensors lay out otherwise, and Python's names hold what LoRA needs no more. Llama 3.2's text
+// and TrOCR without pictures have adapters in layers that stand idle. BEiT's index of distances
+// lies on the host.
 bool is_of_images(const nlohmann::json& family) {
   const nlohmann::json& config = family["counts"][0]["config"];
   const std::string type = config.value("model_type", "");
   return config.contains("vision_config") || config.contains("_class_name") ||
-         config.contains("conv_dim") || type == "detr" || type == "swin";
+         config.contains("conv_dim") || type == "detr" || type == "swin" ||
+         type == "mllama_text_model" || type == "trocr" || type == "beit" ||
+         type == "vision-encoder-decoder";
 }
 
 // Of a head that is not the family's first.

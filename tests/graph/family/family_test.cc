@@ -199,7 +199,7 @@ TEST_CASE("models of several parts: each part's config has its family, and setti
   CHECK(code(R"({"model_type": "llava", "text_config": {"model_type": "gpt2"}})") == "E354");
   CHECK(code(R"({"model_type": "llava", "vision_config": {"hidden_sise": 1}})") == "E355");
   CHECK(code(R"({"model_type": "llava", "projector_depth": 3})") == "E355");
-  CHECK(code(R"({"model_type": "mllama", "vision_config": {}})") == "E354");
+  CHECK(code(R"({"model_type": "emu3", "vision_config": {}})") == "E354");
 }
 
 TEST_CASE("what transformers derives and saves is read, and a list for all layers or one number") {
@@ -323,7 +323,7 @@ TEST_CASE("vision-language models: the text model is asked for, and has transfor
   CHECK_FALSE(load(R"({"model_type": "a", "vision_config": {}, "text_config": {"vocab_size": 1}})",
                    {{"part", "text"}}));
   CHECK_FALSE(load(R"({"model_type": "a", "vision_config": {},
-                       "text_config": {"model_type": "mllama_text_model"}})",
+                       "text_config": {"model_type": "emu3_text_model"}})",
                    {{"part", "text"}}));
 }
 
