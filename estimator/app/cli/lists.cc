@@ -93,16 +93,16 @@ int list_entries(const std::vector<std::string>& ids, const Find& find, Table ta
 int list_links(const Hwdb& hwdb, const OutputFlags& output) {
   return list_entries(
       hwdb.link_ids(), [&](const std::string& id) { return hwdb.link(id); },
-      Table({{"id", {}, Column::kName},
+      Table({{"id", {}, Column::kRemark},
              {"one direction", "bytes_per_second"},
-             {"name", {}, Column::kRemark}}),
+             {"name", {}, Column::kName}}),
       output);
 }
 
 int list_hosts(const Hwdb& hwdb, const OutputFlags& output) {
   return list_entries(
       hwdb.host_ids(), [&](const std::string& id) { return hwdb.host(id); },
-      Table({{"id", {}, Column::kName}, {"name", {}, Column::kRemark}}), output);
+      Table({{"id", {}, Column::kRemark}, {"name", {}, Column::kName}}), output);
 }
 
 bool has_code(const Diagnostics& diagnostics, std::string_view code) {
