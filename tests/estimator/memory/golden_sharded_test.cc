@@ -42,7 +42,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("finetune", one.contains("quantize") ? "qlora" : "lora");
     if (one.contains("quantize")) add("quantize", one["quantize"]);
     add("lora-rank", std::to_string(one["lora_rank"].get<int>()));
-    add("lora-targets", "up,down");
+    add("lora-targets", one.value("lora_targets", "up,down"));
   }
   if (one.contains("sequence_parallel")) {
     if (one.contains("lora_rank") && one["precision"] == "bf16") add("lora-upcast", "off");
@@ -320,6 +320,13 @@ TEST_CASE("a rank of tensor parallelism that trains adapters keeps and takes wha
   CHECK(compared.stays.count() == 16);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("adapters of split layers peak", compared.peak);
+}
+
+TEST_CASE("a rank that trains adapters of a family's attention keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("adapters-tp");
+  CHECK(compared.stays.count() == 4);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("adapters of families' split layers peak", compared.peak);
 }
 
 TEST_CASE(
