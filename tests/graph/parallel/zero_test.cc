@@ -7,7 +7,7 @@ namespace {
 
 using test::kAllCount;
 
-constexpr int64_t kZeroRanks = 4, kBucketCount = parallel::kReduceBucket;
+constexpr int64_t kZeroRanks = 4, kBucketCount = ParallelPlan{}.zero_bucket;
 
 test::ParallelStep zero_step(Sharded what, const char* precision = "fp32") {
   Recipe recipe = test::shared_by(ShardedBy::kZero, what, kZeroRanks);
