@@ -55,6 +55,15 @@ std::string checkpoint_text(const AssumedHere& here) {
                      request.trainer->program);
 }
 
+// Without zero.Init the engine moves the whole model to each GPU (deepspeed/runtime/engine.py,
+// _configure_distributed_model()), as where transformers' TrainingArguments come after the model.
+std::string load_text(const AssumedHere& here) {
+  const ParallelPlan& plan = here.scope.model.recipe.parallel;
+  const bool by_engine =
+      plan.is_sharded() && plan.sharded_by == ShardedBy::kZero && plan.sharded == Sharded::kWeights;
+  return by_engine ? "weights are loaded under zero.Init" : "";
+}
+
 std::string framework_text(const AssumedHere& here) {
   const Platform& platform = here.scope.platform;
   const std::string library = runs_cudnn(here.scope) && !platform.device.is_host
@@ -120,6 +129,7 @@ constexpr AssumptionRow kRows[] = {{"batch", "N", batch_text},
                                    {"optimizer", "NAME", optimizer_text},
                                    {"checkpoint", "none", checkpoint_text},
                                    {"clip-grad-norm", "none", clip_text},
+                                   {"load", "whole", load_text},
                                    {"image", "N", image_text},
                                    {"framework", "NAME", framework_text},
                                    {"reserve", "SIZE", memory_text},

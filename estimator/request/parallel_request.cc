@@ -68,6 +68,7 @@ void set_sharding(const ParallelRequest& request, ParallelPlan& plan) {
   plan.zero_fetch.prefetch = request.zero_prefetch.value_or(plan.zero_fetch.prefetch);
   plan.zero_fetch.live = request.zero_live.value_or(plan.zero_fetch.live);
   plan.zero_fetch.persistent = request.zero_persistent.value_or(plan.zero_fetch.persistent);
+  plan.zero_bucket = request.zero_bucket.value_or(plan.zero_bucket);
   plan.keeps_gathered = request.fsdp && request.zero == static_cast<int64_t>(Sharded::kGradients);
 }
 

@@ -28,7 +28,7 @@ struct ParallelRequest {
   std::optional<GradientBuffer> gradient_buffer;  // none where not said
   std::optional<ReduceType> reduce_type;          // of gradients that are sent
   // Of stage 3 of ZeRO, in elements: ZeroFetch.
-  std::optional<int64_t> zero_prefetch, zero_live, zero_persistent;
+  std::optional<int64_t> zero_prefetch, zero_live, zero_persistent, zero_bucket;
   Offload offload;                  // what the host's memory has
   bool master_copies = false;       // FSDP: of 32 bits, beside parts of 16
   bool no_sync = false;             // gradients are exchanged in a step's last pass alone

@@ -224,6 +224,10 @@ bool shards_or_joins(const SettingScope& s) {
 }
 // Of FSDP's types and DeepSpeed's buckets.
 bool sends_gradients(const SettingScope& s) { return plimsoll::shards(s) && trains(s); }
+bool fills_buckets(const SettingScope& s) {
+  const ParallelPlan& plan = s.model.recipe.parallel;
+  return sends_gradients(s) && plan.sharded_by == ShardedBy::kZero && !buffers_gradients(plan);
+}
 constexpr std::string_view kNoStage3 = "ZeRO gathers no weights; {} shards them";
 constexpr std::string_view kSameWhole = "the same weights stay whole; {} shards the others";
 bool accumulates_parts(const SettingScope& s) {
@@ -267,6 +271,14 @@ constexpr SettingRow kParallelRows[] = {
      .value = count_value<&Request::parallel, &ParallelRequest::fsdp_version>(1, 2),
      .record = {.name = "fsdp_version"},
      .acts = {is_fsdp, "nothing is sharded; {} enables FSDP", "fsdp"}},
+    {.name = "zero-bucket",
+     .group = kRunGroup,
+     .shown = kDetail,
+     .help = "with --zero: gradients are summed N elements at a time (reduce_bucket_size)",
+     .default_text = "500000000",
+     .value = count_value<&Request::parallel, &ParallelRequest::zero_bucket>(1, kMostElements),
+     .record = {.name = "zero_bucket"},
+     .acts = {fills_buckets, "gradients are not summed in buckets; {} does so", "zero=2"}},
     {.name = "zero-prefetch",
      .group = kRunGroup,
      .shown = kDetail,

@@ -153,6 +153,7 @@ struct ParallelPlan {
   // of their outputs and applies them to the samples of all.
   bool splits_layers = false;
   ZeroFetch zero_fetch{};
+  int64_t zero_bucket = 500'000'000;  // reduce_bucket_size: elements that are summed at once
   // FSDP: parts are of the weights' 16 bits, beside which the optimizer has copies of 32 bits and
   // makes such gradients (InternLM/InternEvo, solver/optimizer/fsdp_optimizer.py); else parts are
   // of 32 bits themselves.

@@ -113,7 +113,7 @@ Result<void> check_context(const Graph& graph, const Recipe& recipe, const Polic
   if (symbol.empty()) {
     return refused(ranks, "the model has no attention over sequences whose length is a dimension",
                    "context parallelism splits the sequences of a decoder or an encoder, such as "
-                   "hf:llama-3-8b");
+                   "hf:meta-llama/Llama-3.1-8B");
   }
   const AttentionCode code = policy.attention.code;
   if (code == AttentionCode::kEager || code == AttentionCode::kMaskedSoftmax) {

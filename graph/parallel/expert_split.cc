@@ -63,7 +63,10 @@ ExpertSplit split_experts(const Graph& graph) {
     const Node& node = graph.nodes[id];
     if (!is_product(graph, node)) continue;
     const TensorId weight = matrix_shown_by(graph, node.inputs[1]);
-    if (weight == kNoTensor) continue;
+    if (weight == kNoTensor) {
+      ++split.adapted;
+      continue;
+    }
     place(graph, weight, split);
     layers.try_emplace(node.module, id, id).first->second.second = id;
   }
@@ -79,13 +82,19 @@ Result<void> check_experts(const ExpertSplit& split, const Recipe& recipe) {
   const int64_t ranks = recipe.parallel.mesh.extent(Axis::kExpert);
   if (ranks == 1) return {};
   const std::string called = setting("ep", std::to_string(ranks));
+  if (split.adapted > 0) {
+    // peft 0.21 (tuners/lora/model.py, _SUPPORTED_TP_PLANS) has no plan for them.
+    return error("E120", called + ": no program splits adapters of experts between GPUs", {},
+                 "name other layers, such as " + setting("lora-targets", "q_proj,v_proj") +
+                     ", or leave " + setting("ep") + " out");
+  }
   if (split.weights.empty()) {
     return error("E120", called + ": the network has no layers of experts", {},
                  "leave " + setting("ep") + " out");
   }
-  if (recipe.finetune.kind != FinetuneKind::kFull || recipe.finetune.quantize) {
-    return error("E120", called + ": adapters and quantized weights are not split between ranks",
-                 {}, "leave " + setting("ep") + " out, or train all weights");
+  if (recipe.finetune.quantize) {
+    return error("E120", called + ": no program trains quantized experts that GPUs share", {},
+                 "leave " + setting("ep") + " out, or train with " + setting("finetune", "lora"));
   }
   if (split.experts % ranks == 0) return {};
   int64_t nearest = std::min(ranks, split.experts);

@@ -23,8 +23,10 @@ std::string last_of_adapter(std::string_view layer) {
   return std::string(layer) + std::string(kAdapterOut);
 }
 
+bool is_last_of_adapter(std::string_view name) { return name.find(kAdapterOut) != name.npos; }
+
 bool is_of_adapter(std::string_view name) {
-  return name.find(kAdapterIn) != name.npos || name.find(kAdapterOut) != name.npos;
+  return name.find(kAdapterIn) != name.npos || is_last_of_adapter(name);
 }
 
 }  // namespace plimsoll::parallel

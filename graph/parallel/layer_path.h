@@ -19,5 +19,7 @@ std::string last_of_adapter(std::string_view layer);
 
 // Is a parameter of this name an adapter's?
 bool is_of_adapter(std::string_view name);
+// ... its last matrix's?
+bool is_last_of_adapter(std::string_view name);
 
 }  // namespace plimsoll::parallel

@@ -19,7 +19,8 @@ struct SharedNodes {
 };
 
 // From the sums on, and from what is `received` of another stage, up to the layers that read what
-// all ranks have: the dimension before the last. Cost: linear in the graph.
+// all ranks have: the dimension before the last. A sum that is added to what ranks have whole stays
+// so. Cost: linear in the graph.
 std::map<TensorId, size_t> sequence_parts(const Graph& graph, const SharedNodes& shared,
                                           const std::vector<TensorId>& received);
 

@@ -10,6 +10,8 @@
 #include "graph/base/escape.h"
 #include "graph/base/setting.h"
 #include "graph/base/try.h"
+#include "graph/parallel/attention_reads.h"
+#include "graph/parallel/expert_split.h"
 
 namespace plimsoll::parallel {
 namespace {
@@ -21,6 +23,40 @@ int64_t nearest_that_works(const Graph& graph, int64_t ranks) {
   while (--ranks > 1 && !divides(split_tensors(graph, ranks, false))) {
   }
   return std::max<int64_t>(ranks, 1);
+}
+
+// Of what the node attends to, the heads that the ranks do not divide; 0 where there are none.
+int64_t heads_that_stay(const Graph& graph, NodeId id, int64_t ranks) {
+  constexpr size_t kHeadsApart = 4;  // [batch, heads, sequence, size]
+  for (const TensorId in : attended(graph, id)) {
+    const auto& shape = graph.tensors[in].shape;
+    const auto heads =
+        shape && shape->size() == kHeadsApart ? (*shape)[1].constant() : std::nullopt;
+    if (heads && *heads % ranks != 0) return *heads;
+  }
+  return 0;
+}
+
+// The smallest larger number of ranks that divides the heads and shares the network; 1 where none
+// does.
+int64_t larger_that_works(const Graph& graph, int64_t heads, int64_t ranks) {
+  while (++ranks <= heads) {
+    if (heads % ranks == 0 && divides(split_tensors(graph, ranks, false))) return ranks;
+  }
+  return 1;
+}
+
+tl::unexpected<Diagnostics> refused_heads(const Graph& graph, int64_t ranks, NodeId node,
+                                          int64_t heads, const std::string& called) {
+  const int64_t nearest = larger_that_works(graph, heads, ranks);
+  return error("E120",
+               fmt::format("{}: the number of GPUs does not divide {} of '{}'", called,
+                           heads == 1 ? "the one head of keys and values"
+                                      : fmt::format("the {} heads", heads),
+                           shortened(graph.nodes[node].module)),
+               {},
+               nearest > 1 ? "nearest that works: " + setting("tp", std::to_string(nearest))
+                           : setting("fsdp") + " shards any network's weights");
 }
 
 // More ranks cannot share what two cannot, for which the reason is another one than their number.
@@ -35,6 +71,12 @@ tl::unexpected<Diagnostics> refused(const Graph& graph, int64_t ranks, const Ten
     return error(
         "E120", called + ": the network has no blocks that can be split", {},
         "Plimsoll finds blocks as numbered modules, such as h.0, that contain dense layers");
+  if (split_experts(graph).adapted > 0)
+    return error("E120", called + ": no program splits adapters of experts between GPUs", {},
+                 "name other layers, such as " + setting("lora-targets", "q_proj,v_proj") +
+                     ", or shard with " + setting("fsdp"));
+  if (const int64_t heads = heads_that_stay(graph, split.first_whole, ranks); heads > 0)
+    return refused_heads(graph, ranks, split.first_whole, heads, called);
   return error("E120",
                fmt::format("{}: '{}' cannot be split by heads", called,
                            shortened(graph.nodes[split.first_whole].module)),

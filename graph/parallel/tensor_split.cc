@@ -15,6 +15,7 @@
 #include "graph/parallel/layer_path.h"
 #include "graph/parallel/part.h"
 #include "graph/parallel/sequence_parts.h"
+#include "graph/parallel/split_words.h"
 #include "graph/parallel/unit.h"
 
 namespace plimsoll::parallel {
@@ -42,7 +43,7 @@ class Splitter {
       put_aside();
     }
     split_ = std::move(all_);
-    if (split_.blocks > 0) split_words();
+    if (split_.blocks > 0) take(split_words(graph_, ranks_, split_.values));
     for (const NodeId id : split_.begins) split_.copied[graph_.nodes[id].inputs[0]] = id;
     if (sequence)
       split_.values.merge(
@@ -79,6 +80,12 @@ class Splitter {
            divides(shape(matrix->id)[matrix->outputs]);
   }
 
+  bool ends_adapter(NodeId id) const {
+    const auto matrix = matrix_of(id);
+    return matrix && is_last_of_adapter(graph_.tensors[matrix->id].name) &&
+           !split_.weights.contains(matrix->id) && divides(shape(matrix->id)[matrix->outputs]);
+  }
+
   // An adapter's last matrix makes the part that its layer makes, its first one all of few columns.
   void begin_adapter(NodeId layer, const Unit& unit) {
     const std::string name = last_of_adapter(layer_path(graph_.nodes[layer]));
@@ -100,37 +107,47 @@ class Splitter {
   }
 
   // All layers of the unit that read the same, and what follows them there; else those that stand
-  // in one module with the first, beside a router that reads the same.
+  // in one module with the first, beside a router that reads the same; else the first one, where
+  // another one makes what all heads share (DeepSeek V2 Lite: q_proj and kv_a_proj_with_mqa).
   void try_from(NodeId first, const Unit& unit) {
+    const std::string_view path = layer_path(graph_.nodes[first]);
     const bool split = try_layers(first, unit, "") ||
-                       try_layers(first, unit, module_around(layer_path(graph_.nodes[first])));
+                       try_layers(first, unit, module_around(path)) ||
+                       (is_of_attention(path, unit) && try_layers(first, unit, path));
     if (!split) try_gathered(first, unit);
+  }
+
+  bool is_of_attention(std::string_view path, const Unit& unit) const {
+    for (NodeId id = unit.first; id < unit.last; ++id) {
+      const bool here = (graph_.nodes[id].module + '.').starts_with(module_around(path));
+      if (here && !attended(graph_, id).empty()) return true;
+    }
+    return false;
   }
 
   // Norms over all heads: what the first layers make is gathered, each rank attends with all heads
   // and gives the last layer its part (transformers 5.24, models/olmo2/configuration_olmo2.py,
-  // base_model_tp_plan: colwise_gather_output, rowwise_split_input). Not of layers with adapters.
+  // base_model_tp_plan: colwise_gather_output, rowwise_split_input). Their adapters each rank has
+  // whole (peft 0.21, tuners/lora/model.py, _SUPPORTED_TP_PLANS).
   void try_gathered(NodeId first, const Unit& unit) {
     if (!is_normed_whole(graph_, readers_, first)) return;
     const TensorId read = graph_.nodes[first].inputs[0];
     const std::string_view module = module_around(layer_path(graph_.nodes[first]));
     const TensorSplit before = split_;
     NodeId last = kNoNode;
-    bool adapted = false;
     for (NodeId id = first; id < unit.last; ++id) {
       if (!(graph_.nodes[id].module + '.').starts_with(module)) continue;
       split_.alike.insert(id);
       const auto matrix = matrix_of(id);
-      if (!matrix) continue;
+      if (!matrix || is_of_adapter(graph_.tensors[matrix->id].name)) continue;
       last = id;
-      adapted = adapted || is_of_adapter(graph_.tensors[matrix->id].name);
       if (graph_.nodes[id].inputs[0] != read || !begins_part(id)) continue;
       begin(id);
       split_.gathered.insert(id);
       split_.values.erase(graph_.nodes[id].outputs[0]);
     }
     const LayerMatrix matrix = dense_matrix(graph_, last);
-    if (adapted || split_.gathered.contains(last) || !divides(shape(matrix.id)[matrix.inputs])) {
+    if (split_.gathered.contains(last) || !divides(shape(matrix.id)[matrix.inputs])) {
       split_ = before;
       return;
     }
@@ -155,15 +172,13 @@ class Splitter {
     return whole;
   }
 
-  void begin(NodeId id) {
-    const LayerMatrix matrix = *matrix_of(id);
-    split_.begins.insert(id);
-    split_.weights[matrix.id] = {Axis::kTensor, matrix.outputs};
-    const std::vector<TensorId>& inputs = graph_.nodes[id].inputs;
-    if (inputs.size() > 2 && inputs[2] != kNoTensor)
-      split_.weights[inputs[2]] = {Axis::kTensor, shape(inputs[2]).size() - 1};
-    const TensorId out = graph_.nodes[id].outputs[0];
-    split_.values[out] = shape(out).size() - 1;
+  void begin(NodeId id) { take(parts_of_layer(graph_, id)); }
+
+  void take(LayerParts parts) {
+    for (const auto& [id, placement] : parts.weights) split_.weights[id] = placement;
+    for (const auto& [id, dimension] : parts.values) split_.values[id] = dimension;
+    split_.begins.merge(parts.begins);
+    split_.ends.merge(parts.ends);
   }
 
   // A part is read outside of the unit.
@@ -248,7 +263,8 @@ class Splitter {
     if (of_positions && is_rows_of_table(graph_, node)) return scatter(maker, dimension);
     if (of_positions && !has(node, OpRow::kView)) return part_constants(node, id, dimension);
     if (matrix_of(maker)) {
-      if (dimension + 1 != shape(id).size() || !begins_part(maker)) return false;
+      const bool begins = begins_part(maker) || ends_adapter(maker);
+      if (dimension + 1 != shape(id).size() || !begins) return false;
       begin(maker);
       return true;
     }
@@ -294,9 +310,19 @@ class Splitter {
     if (has(node, OpRow::kConcatenates))
       return std::ranges::all_of(node.inputs,
                                  [&](TensorId in) { return part_operand(in, dimension); });
+    if (has_any(node, OpRow::kAddition | OpRow::kMultiplication))
+      return part_both(node, id, dimension);
     const bool by_itself = node.inputs.size() == 1 && shape(from) == shape(id);
     const bool cuts = node.outputs.size() > 1 && shape(from)[dimension] == shape(id)[dimension];
     return (by_itself || cuts) && part_operand(from, dimension);
+  }
+
+  // Of a sum of a layer and its adapter, which is scaled.
+  bool part_both(const Node& node, TensorId id, size_t dimension) {
+    return std::ranges::all_of(node.inputs, [&](TensorId in) {
+      return !has_shape(in) || shape(in).empty() ||
+             (shape(in) == shape(id) && part_operand(in, dimension));
+    });
   }
 
   Part part_of(TensorId id) const {
@@ -335,49 +361,6 @@ class Splitter {
     split_.weights[matrix.id] = {Axis::kTensor, dimension};
     // What shows it transposed has its matrices' other dimension.
     if (node.inputs[1] != matrix.id) split_.values[node.inputs[1]] = 3 - dimension;
-  }
-
-  // The table that tokens pick rows of, and the layer that makes outputs of the network.
-  void split_words() {
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      const Node& node = graph_.nodes[id];
-      if (!has(node, OpRow::kPicksByIndex) || node.inputs.empty()) continue;
-      const Tensor& table = graph_.tensors[node.inputs[0]];
-      const bool words = table.kind == TensorKind::kParameter && table.shape &&
-                         table.shape->size() == 2 &&
-                         (graph_.tensors[node.inputs[1]].kind == TensorKind::kInput ||
-                          split_.weights.contains(node.inputs[0]));
-      if (!words) continue;
-      split_.weights[node.inputs[0]] = {Axis::kTensor, 0};
-      split_.ends.insert(id);
-    }
-    for (const TensorId out : graph_.outputs) {
-      const NodeId id = graph_.tensors[out].producer;
-      if (id == kNoNode) continue;
-      const auto matrix = matrix_of(id);
-      if (is_split(graph_.nodes[id].inputs[0])) continue;
-      if (!matrix) begin_by_table(id);
-      if (!matrix) continue;
-      if (shape(matrix->id)[matrix->outputs].constant().value_or(ranks_) < ranks_) continue;
-      begin(id);
-    }
-  }
-
-  // A head that reads the table of tokens, transposed.
-  void begin_by_table(NodeId id) {
-    const Node& node = graph_.nodes[id];
-    if (!has(node, OpRow::kDense) || node.inputs.size() < 2 || !has_shape(node.inputs[1])) return;
-    const TensorId across = node.inputs[1];
-    const NodeId maker = graph_.tensors[across].producer;
-    if (maker == kNoNode || !has(graph_.nodes[maker], OpRow::kView)) return;
-    const auto table = split_.weights.find(graph_.nodes[maker].inputs[0]);
-    if (table == split_.weights.end() || table->second.dimension != 0) return;
-    const auto shown = part_after(graph_, graph_.nodes[maker], table->first, {}, ranks_);
-    if (!shown || shown->dimension != 1) return;
-    split_.begins.insert(id);
-    split_.values[across] = 1;
-    const TensorId out = node.outputs[0];
-    split_.values[out] = shape(out).size() - 1;
   }
 
   const Graph& graph_;

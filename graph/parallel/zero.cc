@@ -51,7 +51,7 @@ void ZeroTraining::begin_backward(bool last) {
   last_ = last;
   filled_ = of_experts_ = 0;
   if (parts_gradients())
-    bucket_ = m_.allocate(m_.recipe().precision->storage, {Dim(kReduceBucket)});
+    bucket_ = m_.allocate(m_.recipe().precision->storage, {Dim(m_.recipe().parallel.zero_bucket)});
 }
 
 void ZeroTraining::gradient_ready(GradNode& leaf) {
@@ -66,22 +66,31 @@ Value ZeroTraining::window_on_bucket(const Dim& count) const {
 void ZeroTraining::put(GradNode& leaf) {
   if (!leaf.gradient.defined()) return;
   const Dim& count = leaf.gradient.count();
-  if (!m_.decider().less(filled_ + count, Dim(kReduceBucket + 1))) reduce();
+  if (!m_.decider().less(filled_ + count, Dim(m_.recipe().parallel.zero_bucket + 1))) reduce();
   filled_ += count;
   in_bucket_.push_back(&leaf);
   if (Holders(m_.recipe().parallel, leaf.split).of_experts()) of_experts_ += count;
+  if (m_.decider().less(Dim(m_.recipe().parallel.zero_bucket), count)) {
+    large_ = std::exchange(leaf.gradient, {});
+    return;
+  }
   const Value read[] = {leaf.gradient};
   m_.launch_over(KernelClass::kCopy, "copy", 0, read, window_on_bucket(count));
   leaf.gradient = {};
+}
+
+Value ZeroTraining::joined_bucket() const {
+  Value joined = m_.allocate(bucket_.dtype(), {filled_});
+  const Value read[] = {window_on_bucket(filled_)};
+  m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
+  return joined;
 }
 
 void ZeroTraining::reduce() {
   if (filled_ == Dim(0)) return;
   const DType dtype = bucket_.dtype();
   {
-    const Value joined = m_.allocate(dtype, {filled_});
-    const Value read[] = {window_on_bucket(filled_)};
-    m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
+    const Value joined = large_.defined() ? std::exchange(large_, {}) : joined_bucket();
     const Value sent = sent_copy(m_, joined, Stream::kCompute);
     sum(bytes(sent.dtype(), filled_ - of_experts_), std::nullopt);
     sum(bytes(sent.dtype(), of_experts_), Placement{Axis::kExpert, 0});
@@ -123,7 +132,7 @@ void ZeroTraining::sum(const Dim& bytes, const std::optional<Placement>& part) {
 
 void ZeroTraining::end_backward() {
   if (last_ && !parts_gradients()) {
-    bucket_ = m_.allocate(m_.recipe().precision->storage, {Dim(kReduceBucket)});
+    bucket_ = m_.allocate(m_.recipe().precision->storage, {Dim(m_.recipe().parallel.zero_bucket)});
     for (const auto& leaf : m_.leaves()) {
       if (leaf->updated) put(*leaf);
     }

@@ -16,10 +16,6 @@
 
 namespace plimsoll::parallel {
 
-// Elements of a bucket, whatever the model's size (deepspeed/runtime/zero/config.py,
-// reduce_bucket_size).
-inline constexpr int64_t kReduceBucket = 500000000;
-
 // Gradients that are joined to be summed, in the type in which they are sent: themselves, or a copy
 // (communication_data_type).
 eager::Value sent_copy(eager::Machine& m, const eager::Value& joined, Stream stream);
@@ -36,6 +32,7 @@ class ZeroTraining : public eager::Observer {
  private:
   bool parts_gradients() const;
   eager::Value window_on_bucket(const Dim& count) const;
+  eager::Value joined_bucket() const;
   void put(eager::GradNode& leaf);
   void reduce();
   void send_to_host();
@@ -46,6 +43,9 @@ class ZeroTraining : public eager::Observer {
 
   eager::Machine& m_;
   eager::Value bucket_, part_;
+  // A gradient that no bucket has room for, which is summed where it is (stage_1_and_2.py,
+  // extra_large_param_to_reduce).
+  eager::Value large_;
   std::vector<eager::GradNode*> in_bucket_;  // whose gradients it has
   std::vector<uint32_t> leaving_;            // gradients on their way to the host
   Dim filled_ = 0;                           // of the bucket, elements

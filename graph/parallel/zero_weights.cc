@@ -60,7 +60,7 @@ ZeroWeights::ZeroWeights(eager::Machine& m, const std::vector<Unit>& units, cons
     return;
   }
   const DType dtype = m_.recipe().precision->storage;
-  bucket_ = m_.resident(dtype, {Dim(kReduceBucket)}, Role::kTemporary);
+  bucket_ = m_.resident(dtype, {Dim(m_.recipe().parallel.zero_bucket)}, Role::kTemporary);
   Dim mine = 0;
   for (const auto& leaf : m_.leaves()) mine += leaf->updated ? elements(*leaf->updated) : Dim(0);
   if (!offload().states) {
@@ -219,9 +219,13 @@ Value ZeroWeights::window_on_bucket(const Dim& count) const {
 void ZeroWeights::gradient_ready(GradNode& leaf) {
   if (!leaf.updated || !leaf.gradient.defined()) return;
   const Dim& count = leaf.gradient.count();
-  if (!m_.decider().less(filled_ + count, Dim(kReduceBucket + 1))) reduce();
+  if (!m_.decider().less(filled_ + count, Dim(m_.recipe().parallel.zero_bucket + 1))) reduce();
   filled_ += count;
   in_bucket_.push_back(&leaf);
+  if (m_.decider().less(Dim(m_.recipe().parallel.zero_bucket), count)) {
+    large_ = std::exchange(leaf.gradient, {});
+    return;
+  }
   const Value read[] = {leaf.gradient};
   m_.launch_over(KernelClass::kCopy, "copy", 0, read, window_on_bucket(count));
   leaf.gradient = {};
@@ -231,7 +235,7 @@ void ZeroWeights::gradient_ready(GradNode& leaf) {
 void ZeroWeights::reduce() {
   if (filled_ == Dim(0)) return;
   const Value joined = m_.allocate_in(Stream::kReduce, bucket_.dtype(), {filled_});
-  const Value read[] = {window_on_bucket(filled_)};
+  const Value read[] = {large_.defined() ? std::exchange(large_, {}) : window_on_bucket(filled_)};
   m_.launch_over(KernelClass::kCopy, "cat", 0, read, joined);
   const Value sent = sent_copy(m_, joined, Stream::kReduce);
   m_.await(m_.issue({.kind = CollectiveKind::kReduceScatter,

@@ -77,6 +77,7 @@ class ZeroWeights : public UnitObserver {
   size_t next_ = 0, ahead_ = 0;              // in the trace: what is come to, what is asked for
   Dim live_ = 0;                             // elements that are gathered, or on their way
   eager::Value bucket_, part_;               // of gradients
+  eager::Value large_;                       // a gradient that the bucket has no room for
   std::vector<eager::GradNode*> in_bucket_;  // whose gradients the bucket has
   std::vector<uint32_t> leaving_;            // gradients on their way to the host
   Dim filled_ = 0;                           // of the bucket, elements

@@ -338,11 +338,16 @@ class Offloaded(Sharding):
         return fully_shard(model, mesh=mesh, mp_policy=policy, offload_policy=CPUOffloadPolicy())
 
 
-if __name__ == "__main__":
+def pretend():
+    """What these libraries ask of a card, its memory and values, which fake tensors have not."""
     torch.Tensor.pin_memory = lambda tensor, *_: tensor   # a question about the host
     torch.Tensor.data_ptr = lambda tensor: tensor.untyped_storage()._cdata   # FSDP1 asks whether an array is another's (_catch_all_reshard)
     computed_for_real(DeviceMesh, "_concatenate")
     torch.cuda.is_bf16_supported = lambda *_, **__: True
     follow_devices()
+
+
+if __name__ == "__main__":
+    pretend()
     main({"hsdp": Hybrid, "fsdp-tp": ShardedTensorParallel, "tp-gathered": GatheredScores, "checkpoint": Checkpointed, "autocast": Autocast, "lora": Adapters, "lora-tp": SplitAdapters, "qlora": Quantized, "offload": Offloaded, "offload-fsdp1": FlatOffloaded,
           "copies": Copies})

@@ -107,6 +107,7 @@ void shard_by_config(const JsonValue& root, TrainerSettings& settings) {
 
 void finish_axolotl(const JsonValue& root, TrainerSettings& settings) {
   shard_by_config(root, settings);
+  keep_loading_of_version("2", settings);
   set_axolotl_evaluation(root, settings);
 }
 

@@ -1,8 +1,14 @@
 // DeepSpeed's JSON. "auto" is what transformers fills in from its own arguments
 // (transformers/integrations/deepspeed.py).
+#include <fmt/format.h>
+
+#include <string>
+
 #include "estimator/app/trainer_files/shared_words.h"
 #include "estimator/app/trainer_files/trainer_program.h"
 #include "estimator/app/trainer_files/trainer_settings.h"
+#include "graph/base/setting.h"
+#include "graph/json/value.h"
 
 namespace plimsoll {
 namespace {
@@ -17,6 +23,8 @@ constexpr TrainerWord kDeepSpeedFp16[] = {{"true", "mixed-fp16"}, {"false", ""},
 constexpr TrainerWord kDeepSpeedTypes[] = {{"adam", "adamw-fused"}, {"adamw", "adamw-fused"},
                                            {"lion", "lion"},        {"lamb", "lamb"},
                                            {"sgd", "sgd"},          {"muon", "muon"}};
+constexpr TrainerWord kUnlessNegative[] = {{"-1", ""}, {"auto", ""}};
+constexpr TrainerWord kWideSums[] = {{"fp32", ""}, {"float32", ""}};
 constexpr TrainerWord kDeepSpeedHost[] = {{"true", "states"}, {"false", ""}};
 
 constexpr TrainerKey kDeepSpeedKeys[] = {
@@ -34,6 +42,30 @@ constexpr TrainerKey kDeepSpeedKeys[] = {
      "a second copy of weights in each machine",
      {},
      Use::kComposed},
+    {"zero_optimization.mics_shard_size", "zero-group", kUnlessNegative, Use::kSets,
+     Others::kAsWritten},
+    {"zero_optimization.reduce_bucket_size", "zero-bucket", kUnlessAuto, Use::kSets,
+     Others::kAsWritten},
+    {"zero_optimization.overlap_comm", "gradients are summed during the backward pass", kOff,
+     Use::kUnmodelled},
+    {"zero_optimization.contiguous_gradients", "gradients that are not copied to a bucket", kOff,
+     Use::kUnmodelled},
+    {"zero_optimization.zero_quantized_weights",
+     "weights that are gathered in 8 bits",
+     {},
+     Use::kUnmodelled},
+    {"zero_optimization.zero_quantized_gradients",
+     "gradients that are sent in 4 bits",
+     {},
+     Use::kUnmodelled},
+    {"data_types.grad_accum_dtype", "gradients that are summed in 32 bits", kWideSums,
+     Use::kRefused},
+    {"torch_autocast.enabled", "autocast over weights in 32 bits", {}, Use::kRefused},
+    {"amp.enabled", "apex's mixed precision", {}, Use::kRefused},
+    {"activation_checkpointing.cpu_checkpointing",
+     "inputs of blocks in the host's memory",
+     {},
+     Use::kUnmodelled},
     {"zero_optimization.stage3_prefetch_bucket_size", "zero-prefetch", kUnlessAuto, Use::kSets,
      Others::kAsWritten},
     {"zero_optimization.prefetch_bucket_size", "zero-prefetch", kUnlessAuto, Use::kElse,
@@ -57,8 +89,23 @@ constexpr std::string_view kDeepSpeedMarks[] = {
     "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
     "zero_allow_untested_optimizer"};
 
+// transformers/integrations/deepspeed.py, trainer_config_finalize(): of the model's hidden size.
+void note_auto(const JsonValue& root, TrainerSettings& settings) {
+  const JsonValue* const zero = root.find("zero_optimization");
+  const JsonValue* const bucket =
+      zero && zero->members() ? zero->find("reduce_bucket_size") : nullptr;
+  const std::string* const written = bucket ? bucket->string() : nullptr;
+  if (!written || *written != "auto") return;
+  settings.add_note(fmt::format(
+      "reduce_bucket_size auto is DeepSpeed's 500 million here; Hugging Face's Trainer sets the "
+      "square of the hidden size: {} where it is 4096",
+      setting("zero-bucket", "16777216")));
+}
+
 // Files have them whatever the stage is.
-void keep_of_stage(const JsonValue&, TrainerSettings& settings) {
+void keep_of_stage(const JsonValue& root, TrainerSettings& settings) {
+  note_auto(root, settings);
+  if (settings.text("zero").empty()) settings.remove("zero-bucket");
   if (settings.text("zero") == "3") return;
   for (const char* name : {"zero-prefetch", "zero-live", "zero-persistent"}) settings.remove(name);
 }

@@ -131,6 +131,7 @@ void note_mixed_precision(TrainerSettings& settings) {
 
 void finish_hugging_face(const JsonValue& root, TrainerSettings& settings) {
   note_mixed_precision(settings);
+  keep_loading_of_version("2", settings);
   set_hf_evaluation(root, settings);
 }
 

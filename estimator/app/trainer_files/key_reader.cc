@@ -347,6 +347,7 @@ Result<void> take_deepspeed(const TrainerFile& inner, const std::string& path, T
   const bool adapters = settings.text("finetune").ends_with("lora");
   settings.replace("precision", with_masters(settings.text("precision"), adapters));
   into.warnings.insert(into.warnings.end(), inner.warnings.begin(), inner.warnings.end());
+  for (const std::string& text : inner.settings.notes()) settings.add_note(text);
   for (const std::string& key : inner.unused) into.unused.push_back("deepspeed." + key);
   return {};
 }

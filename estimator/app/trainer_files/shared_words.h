@@ -88,6 +88,15 @@ inline constexpr TrainerWord kKeepsWeights[] = {{"shard_grad_op", "2"},
 inline constexpr TrainerWord kShardsInMachines[] = {
     {"hybrid_shard", ""}, {"hybrid_shard_zero2", ""}, {"4", ""}, {"5", ""}};
 inline constexpr TrainerWord kOffload[] = {{"offload", "parameters"}};
+inline constexpr TrainerWord kShardsNothing[] = {{"no_shard", ""}, {"3", ""}};
+inline constexpr std::string_view kWholeWeights = "FSDP that shards nothing (NO_SHARD)";
+inline constexpr TrainerWord kOff[] = {{"false", ""}};
+inline constexpr TrainerWord kFromFirst[] = {{"true", "broadcast"}, {"false", ""}};
+inline constexpr TrainerWord kFromFirstOrEach[] = {{"true", "broadcast"}, {"false", "units"}};
+inline constexpr TrainerWord kOneUnit[] = {{"no_wrap", ""}};
+inline constexpr TrainerWord kUnitsBySize[] = {{"size_based_wrap", ""}};
+inline constexpr TrainerWord kGathersLate[] = {
+    {"no_prefetch", ""}, {"backward_post", ""}, {"2", ""}};
 inline constexpr std::string_view kCopies =
     "a copy of what is sharded in each machine; its number of GPUs is 'zero-group'";
 
@@ -102,6 +111,25 @@ inline constexpr TrainerKey kFsdpKeys[] = {
     {"fsdp_config.offload_params", "offload", kOffloadsWeights, TrainerKey::Use::kJoins},
     {"fsdp_config.cpu_offload", "offload", kOffloadsWeights, TrainerKey::Use::kJoins},
     {"fsdp_config.activation_checkpointing", "checkpoint", kBlocksWords, TrainerKey::Use::kElse},
+    {"fsdp_config.activation_checkpointing_offload", "offload", kOffloadsActivations,
+     TrainerKey::Use::kJoins},
+    {"fsdp_config.cpu_ram_efficient_loading", "load", kFromFirst},
+    {"fsdp_config.sync_module_states", "load", kFromFirstOrEach, TrainerKey::Use::kElse},
+    {"fsdp_config.sharding_strategy", kWholeWeights, kShardsNothing, TrainerKey::Use::kRefused},
+    {"fsdp_config.reshard_after_forward", kWholeWeights, kShardsNothing, TrainerKey::Use::kRefused},
+    {"fsdp_config.auto_wrap_policy", "one unit of all layers, which is gathered whole", kOneUnit,
+     TrainerKey::Use::kRefused},
+    {"fsdp_config.auto_wrap_policy", "units by their size; each block is taken as one",
+     kUnitsBySize, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.backward_prefetch", "FSDP 1 is taken to gather one unit ahead (BACKWARD_PRE)",
+     kGathersLate, TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.forward_prefetch",
+     "the next unit is gathered earlier in the forward pass",
+     {},
+     TrainerKey::Use::kUnmodelled},
+    {"fsdp_config.limit_all_gathers", "units are gathered without a limit", kOff,
+     TrainerKey::Use::kRefused},
+    {"fsdp_config.ignored_modules", "modules that are not sharded", {}, TrainerKey::Use::kRefused},
 };
 
 }  // namespace plimsoll

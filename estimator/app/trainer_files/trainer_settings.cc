@@ -50,4 +50,9 @@ void TrainerSettings::remove(std::string_view name) {
   });
 }
 
+void keep_loading_of_version(std::string_view otherwise, TrainerSettings& settings) {
+  const std::string version = settings.text("fsdp-version");
+  if ((version.empty() ? otherwise : std::string_view(version)) == "2") settings.remove("load");
+}
+
 }  // namespace plimsoll

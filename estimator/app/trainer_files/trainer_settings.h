@@ -50,4 +50,8 @@ class TrainerSettings {
   std::vector<std::string> notes_;
 };
 
+// accelerate/utils/dataclasses.py and transformers/training_args.py: FSDP 2 has no
+// sync_module_states, and loads weight by weight. `otherwise`: the version where no key has it.
+void keep_loading_of_version(std::string_view otherwise, TrainerSettings& settings);
+
 }  // namespace plimsoll

@@ -42,10 +42,15 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
     add("finetune", one.contains("quantize") ? "qlora" : "lora");
     if (one.contains("quantize")) add("quantize", one["quantize"]);
     add("lora-rank", std::to_string(one["lora_rank"].get<int>()));
-    add("lora-targets", "up,down");
+    add("lora-targets", one.value("lora_targets", "up,down"));
+    if (one.contains("plan") && one["precision"] == "bf16") {
+      add("lora-upcast", "off");
+      if (one.value("version", 2) == 1) add("lora-in-blocks", "");
+    }
   }
   if (one.contains("sequence_parallel")) {
-    if (one.contains("lora_rank") && one["precision"] == "bf16") add("lora-upcast", "off");
+    if (one.contains("lora_rank") && !one.contains("plan") && one["precision"] == "bf16")
+      add("lora-upcast", "off");
     add("tp", ranks);
     if (one["sequence_parallel"]) add("sequence-parallel", "");
     if (one.contains("split_loss")) add("split-loss", one["split_loss"]);
@@ -85,6 +90,7 @@ Request sharded_request(const nlohmann::json& one, const std::string& library,
 }
 
 std::string sharded_case(const std::string& model, const nlohmann::json& one) {
+  if (one.contains("plan")) return fmt::format("{} {}", model, one["plan"].get<std::string>());
   const std::string form = one.contains("form") ? fmt::format(" {} {}", one["version"].get<int>(),
                                                               one["form"].get<std::string>())
                                                 : "";
@@ -291,6 +297,13 @@ TEST_CASE("a rank that shares attention in its family's way keeps and takes what
   test::check_differences("families of layers split apart peak", compared.peak);
 }
 
+TEST_CASE("a rank of a plan that combines several things keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("mixes");
+  CHECK(compared.stays.count() == 32);
+  test::check_differences("sharded mixes stays", compared.stays);
+  test::check_differences("sharded mixes peak", compared.peak);
+}
+
 // No golden: of what lies between sums a rank then has its part, and of weights what it had.
 TEST_CASE("a rank that has a part of sequences too keeps the same and takes no more") {
   const auto golden = test::read_golden("sharded/families-tp.json");
@@ -320,6 +333,14 @@ TEST_CASE("a rank of tensor parallelism that trains adapters keeps and takes wha
   CHECK(compared.stays.count() == 16);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("adapters of split layers peak", compared.peak);
+}
+
+TEST_CASE(
+    "a rank that trains adapters of a family's attention keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("adapters-tp");
+  CHECK(compared.stays.count() == 4);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("adapters of families' split layers peak", compared.peak);
 }
 
 TEST_CASE(

@@ -83,6 +83,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"fsdp", {"all", "4"}, "gpus", "4"},
       {"zero", {"1", "2", "3"}, "gpus", "4"},
       {"zero-group", {"2"}, "zero", "1", "gpus", "4"},
+      {"zero-bucket", {"1000000"}, "zero", "2", "gpus", "4"},
       {"zero-prefetch", {"1000"}, "zero", "3", "gpus", "4"},
       {"zero-live", {"1000"}, "zero", "3", "gpus", "4"},
       {"zero-persistent", {"1000"}, "zero", "3", "gpus", "4"},

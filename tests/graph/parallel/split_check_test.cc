@@ -34,6 +34,35 @@ TEST_CASE("split check: ranks that divide the heads, and those that do not") {
   CHECK(refusal(8).find(setting("tp", "6")) != std::string::npos);
 }
 
+TEST_CASE("split check: heads that fewer ranks do not divide are told, with the nearest number") {
+  Request request = test::request("hf:openai-community/gpt2-xl", "h100-sxm-80gb", 1);
+  request.gpu_count = 2;
+  request.parallel.axes[static_cast<size_t>(Axis::kTensor)] = 2;
+  request.dims["sequence"] = 128;
+  const auto answered = estimate_once(request, test::hwdb());
+  REQUIRE(!answered);
+  CHECK(answered.error().front().message.find("25 heads") != std::string::npos);
+  CHECK(answered.error().front().help.find(setting("tp", "5")) != std::string::npos);
+}
+
+TEST_CASE("split check: ranks that share experts train adapters of other layers, not of theirs") {
+  Request request = test::request("hf:mistralai/Mixtral-8x7B-v0.1", "h100-sxm-80gb", 1);
+  request.gpu_count = 4;
+  request.dims["sequence"] = 128;
+  request.recipe.finetune.kind = FinetuneKind::kLora;
+  request.recipe.finetune.targets = "q_proj,v_proj";
+  request.parallel.axes[static_cast<size_t>(Axis::kExpert)] = 4;
+  CHECK(estimate_once(request, test::hwdb()));
+  request.recipe.finetune.targets = "all-linear";
+  for (const Axis axis : {Axis::kExpert, Axis::kTensor}) {
+    request.parallel.axes = {};
+    request.parallel.axes[static_cast<size_t>(axis)] = 4;
+    const auto answered = estimate_once(request, test::hwdb());
+    REQUIRE(!answered);
+    CHECK(answered.error().front().message.find("adapters of experts") != std::string::npos);
+  }
+}
+
 TEST_CASE("split check: adapters are split with their layers, quantized weights are refused") {
   CHECK(refusal(4, FinetuneKind::kLora).empty());
   CHECK(refusal(1, FinetuneKind::kQlora).empty());

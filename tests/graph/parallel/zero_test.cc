@@ -7,7 +7,7 @@ namespace {
 
 using test::kAllCount;
 
-constexpr int64_t kZeroRanks = 4, kBucketCount = parallel::kReduceBucket;
+constexpr int64_t kZeroRanks = 4, kBucketCount = ParallelPlan{}.zero_bucket;
 
 test::ParallelStep zero_step(Sharded what, const char* precision = "fp32") {
   Recipe recipe = test::shared_by(ShardedBy::kZero, what, kZeroRanks);
@@ -51,6 +51,19 @@ TEST_CASE("zero: a bucket of a fixed size is there in backward, for stage 1 behi
     CHECK(s.count(CollectiveKind::kAllReduce) == 1);
     CHECK(s.step.collectives.front().bytes == Dim(4 * kAllCount));
   }
+}
+
+// stage_1_and_2.py, extra_large_param_to_reduce.
+TEST_CASE("zero: a gradient that is larger than a bucket is summed where it is") {
+  Recipe recipe = test::shared_by(ShardedBy::kZero, Sharded::kGradients, kZeroRanks);
+  recipe.parallel.zero_bucket = 1;
+  const test::ParallelStep s(recipe);
+  const int64_t weights = s.count(CollectiveKind::kAllReduce);
+  CHECK(weights > 1);
+  recipe.parallel.zero_bucket = kAllCount;
+  const test::ParallelStep joined(recipe);
+  CHECK(joined.count(CollectiveKind::kAllReduce) == 1);
+  CHECK(s.timeline.peak_bytes < joined.timeline.peak_bytes);
 }
 
 TEST_CASE("zero: offloaded states leave a buffer of the largest weight, gradients go in 32 bits") {

@@ -23,7 +23,7 @@ TEST_CASE("zero weights: parts of large weights, small ones whole, a bucket for 
   CHECK(s.resident(Role::kParameter) == 4 * (large / kReaderRanks + small));
   CHECK(s.resident(Role::kOptimizerState) == 8 * (large + small) / kReaderRanks);
   CHECK(s.timeline.gradient_bytes == 4 * (large + small) / kReaderRanks);
-  CHECK(s.resident(Role::kTemporary) == 4 * parallel::kReduceBucket);
+  CHECK(s.resident(Role::kTemporary) == 4 * ParallelPlan{}.zero_bucket);
   // All are asked for at the beginning, and needed again within the distance.
   CHECK(s.count(CollectiveKind::kAllGather) == 1);
   CHECK(s.count(CollectiveKind::kReduceScatter) == 1);
