@@ -85,6 +85,10 @@ Result<LoadedModel> load_config(std::string_view text, std::string_view file,
                                 std::map<std::string, std::string, std::less<>> settings = {}) {
   const auto root = read_json(text, file);
   if (root && is_transformers_config(*root)) return load_family(*root, file, request);
+  if (!root) {
+    const auto python = read_json(without_infinities(text), file);
+    if (python && is_transformers_config(*python)) return load_family(*python, file, request);
+  }
   TRY(onnx::refuse_other_json(text, std::string(file)));
   if (!root) return tl::make_unexpected(root.error());
   LoadedModel model;

@@ -52,6 +52,8 @@ constexpr Key kAttendKeys[] = {
      1, "none|added|product"},
     {"sinks", KeyKind::kFlag, "false",
      "learned scores, one for each head, of a key that has no value"},
+    {"shifted", KeyKind::kFlag, "false",
+     "code that subtracts the largest score of each row before the softmax"},
     {"groups", KeyKind::kFlag, "true", "code that repeats keys and values for all query heads"},
     {"latent", KeyKind::kInteger, "0",
      "features that a cache of positions keeps in place of keys and values; 0: it keeps those", 0},
@@ -296,6 +298,7 @@ std::vector<TensorId> attend(Layer& layer) {
                            {"dropout", layer.real("dropout")},
                            {"window", layer.integer("window")},
                            {"softcap", int64_t{layer.flag("softcap")}},
+                           {"shifted", int64_t{layer.flag("shifted")}},
                            {"wide", int64_t{layer.text("softmax") == "fp32"}},
                            {"latent", layer.integer("latent")},
                            {"grouped", int64_t{layer.flag("groups")}}})};

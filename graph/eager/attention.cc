@@ -206,8 +206,8 @@ Value attention_over(Machine& m, const AttentionOperands& operands, const Attent
   const AttentionCode code = m.policy().attention.code;
   // PyTorch's operator caps no scores and has neither sinks nor alibi: such models run theirs one
   // by one.
-  const bool unlike =
-      given.softcap || given.sinks.defined() || given.alibi.defined() || given.by_rows;
+  const bool unlike = given.softcap || given.shifted || given.sinks.defined() ||
+                      given.alibi.defined() || given.by_rows;
   const bool in_operators =
       code == AttentionCode::kEager || (unlike && code != AttentionCode::kFlash);
   if (in_operators && given.transformers)

@@ -43,14 +43,16 @@ Value where_it_lies(Machine& m, const Value& x) {
   return y;
 }
 
-// A column of sinks joined to the scores, and the largest of each row taken off
-// (modeling_gpt_oss.py, eager_attention_forward()).
+Value less_largest(Machine& m, const Value& scores) {
+  return add(m, scores, reduce(m, "max", scores, {3}, true, Reduction::kIndices), "sub");
+}
+
+// A column of sinks joined to the scores (modeling_gpt_oss.py, eager_attention_forward()).
 Value with_sinks(Machine& m, const Value& scores, const Value& sinks) {
   const Shape& s = scores.sizes();
   const Value columns = view(m, sinks, {Dim(1), s[1], Dim(1), Dim(1)});
   const Value parts[] = {scores, expand(m, columns, {s[0], s[1], s[2], Dim(1)})};
-  const Value joined = concat(m, parts, 3);
-  return add(m, joined, reduce(m, "max", joined, {3}, true, Reduction::kIndices), "sub");
+  return less_largest(m, concat(m, parts, 3));
 }
 
 }  // namespace
@@ -88,7 +90,11 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
   if (o.mask.defined() && !filled) scores = add(m, scores, o.mask);
   if (!filled && (options.causal || options.window > 0 || options.masked))
     scores = add(m, scores, number);
-  if (options.sinks.defined()) scores = with_sinks(m, scores, options.sinks);
+  if (options.sinks.defined()) {
+    scores = with_sinks(m, scores, options.sinks);
+  } else if (options.shifted) {
+    scores = less_largest(m, scores);
+  }
   const DType type = v.dtype();
   if (options.wide_softmax) scores = cast(m, scores, DType::kFloat32);
   Value weights = softmax(m, scores, scores.rank() - 1);

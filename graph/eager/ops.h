@@ -204,6 +204,7 @@ struct AttentionOptions {
   bool transformers = false;
   bool grouped = true;        // ... which repeats few heads for all queries
   bool softcap = false;       // ... scores are capped by a tanh
+  bool shifted = false;       // ... the largest score of each row is subtracted from it
   bool wide_softmax = false;  // ... which is taken in 32 bits
   int64_t window = 0;         // keys that a position sees; 0: all
   int64_t latent = 0;         // features that a cache keeps of a position; 0: keys and values

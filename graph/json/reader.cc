@@ -258,4 +258,23 @@ Result<JsonValue> read_json(std::string_view text, std::string_view file_name,
   return builder.take();
 }
 
+std::string without_infinities(std::string_view text) {
+  constexpr std::string_view kWords[] = {"NaN", "-Infinity", "Infinity"};
+  std::string plain;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted && text[at] == '\\') plain += text[at++];
+    const auto* const word = std::ranges::find_if(
+        kWords, [&](std::string_view one) { return !quoted && text.substr(at).starts_with(one); });
+    if (word == std::end(kWords)) {
+      if (at < text.size()) plain += text[at];
+      continue;
+    }
+    plain += "null";
+    at += word->size() - 1;
+  }
+  return plain;
+}
+
 }  // namespace plimsoll

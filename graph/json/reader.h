@@ -2,6 +2,7 @@
 // pass in silence (a key given twice, a number that does not fit, a second value) is an error here.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "graph/base/diagnostic.h"
@@ -21,5 +22,9 @@ namespace plimsoll {
 //   if (!config) return tl::unexpected(config.error());
 Result<JsonValue> read_json(std::string_view text, std::string_view file_name,
                             const Limits& limits = {});
+
+// The text with null in place of NaN, Infinity and -Infinity, which Python's json module writes
+// though JSON has none. Lines stay what they are.
+std::string without_infinities(std::string_view text);
 
 }  // namespace plimsoll

@@ -219,8 +219,8 @@ constexpr OpRow kCompositeRows[] = {
      .domain = "plimsoll",
      .inputs = 3,
      // `code`: who wrote what calls it; of "transformers" also what is behind it.
-     .attributes = "apart by_rows causal code dropout grouped latent masked padded scaled softcap "
-                   "wide wide_scores window",
+     .attributes = "apart by_rows causal code dropout grouped latent masked padded scaled shifted "
+                   "softcap wide wide_scores window",
      .shape = scaled_dot_product,
      .lower = lower::attention,
      .example =

@@ -121,6 +121,7 @@ Values attention(Lowering& l) {
                                         .transformers = at.string("code", "") == "transformers",
                                         .grouped = at.integer("grouped", 1) != 0,
                                         .softcap = at.integer("softcap", 0) != 0,
+                                        .shifted = at.integer("shifted", 0) != 0,
                                         .wide_softmax = at.integer("wide", 0) != 0,
                                         .window = at.integer("window", 0),
                                         .latent = at.integer("latent", 0),

@@ -140,6 +140,12 @@ FAMILIES |= {
                   {"hidden_size": 2048, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 8, "num_key_value_heads": 2, "mamba_d_ssm": 3072,
                    "mamba_n_heads": 48, "mamba_d_head": 64, "tie_word_embeddings": True}),
     "persimmon": ("PersimmonForCausalLM", SMALL, {"num_hidden_layers": 18, "qk_layernorm": False, "vocab_size": 262144}),
+    "mimo_v2_flash": ("MiMoV2FlashForCausalLM", GROUPED | {"head_dim": 96, "v_head_dim": 64, "sliding_window": 64, "n_routed_experts": 4, "num_experts_per_tok": 2,
+                      "moe_intermediate_size": 256, "num_key_value_heads": 1}, {"num_hidden_layers": 24, "n_routed_experts": 64}),
+    "hyperclovax": ("HyperCLOVAXForCausalLM", GROUPED | {"head_dim": 64}, {"vocab_size": 110592, "hidden_size": 6144, "intermediate_size": 14336,
+                    "num_hidden_layers": 38, "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128}),
+    "olmo_hybrid": ("OlmoHybridForCausalLM", GROUPED | {"layer_types": ["linear_attention", "full_attention"]},
+                    {"num_hidden_layers": 16, "num_key_value_heads": 6, "linear_value_head_dim": 128}),
 }
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")

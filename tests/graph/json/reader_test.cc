@@ -162,3 +162,11 @@ TEST_CASE("JSON reader: every flipped bit ends in a value or an error") {
     if (!result) CHECK(result.error().size() == 1);
   }
 }
+
+TEST_CASE("what Python writes for numbers that JSON has not becomes null, outside of strings") {
+  CHECK(without_infinities(R"([0.0, Infinity, -Infinity, NaN, 1])") ==
+        "[0.0, null, null, null, 1]");
+  const std::string_view text = R"({"Infinity": "NaN \" Infinity", "a": "\\"})";
+  CHECK(without_infinities(text) == text);
+  CHECK(without_infinities("\"open\\").size() == 6);
+}
