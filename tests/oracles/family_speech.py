@@ -17,6 +17,8 @@ FAMILIES = {
     "moonshine+padded": ("MoonshineForConditionalGeneration", {"hidden_size": 208, "intermediate_size": 688, "encoder_num_hidden_layers": 2,
                          "decoder_num_hidden_layers": 2, "encoder_num_attention_heads": 4, "decoder_num_attention_heads": 4, "vocab_size": 2000,
                          "pad_head_dim_to_multiple_of": 8, **TOKENS}, {"hidden_size": 416, "attention_bias": True}),
+    "wavlm": ("WavLMForCTC", SMALL, LARGE | STABLE),
+    "wavlm+sequence": ("WavLMForSequenceClassification", SMALL | STABLE | {"num_labels": 12}, LARGE | STABLE),
     "unispeech": ("UniSpeechForCTC", SMALL, LARGE | STABLE),
     "unispeech_sat": ("UniSpeechSatForCTC", SMALL, LARGE | STABLE),
     "wav2vec2+sequence": ("Wav2Vec2ForSequenceClassification", SMALL | {"num_labels": 12}, LARGE | STABLE),
