@@ -15,6 +15,8 @@ struct AdapterNames {
   std::vector<std::pair<std::string, std::string>> stacked{};
   // Modules that peft trains whole beside the adapters, and adapts not: a task's head.
   std::vector<std::string> saved{};
+  // Layers whose weights other code reads: an adapter there never runs.
+  std::vector<std::string> idle{};
   // "all-linear" takes the classifier too: the class has no output embeddings that peft would
   // spare.
   bool head = false;

@@ -61,10 +61,10 @@ class FinetunePass {
       const bool all = unmet.contains(kAllLinear) || met_.contains(kAllLinear);
       if (all && (names_.head || !is_head(id))) {
         meet(unmet, kAllLinear);
-        adapt(id);
+        if (!is_idle(name)) adapt(id);
       } else if (unmet.contains(name) || met_.contains(name)) {
         meet(unmet, name);
-        adapt(id);
+        if (!is_idle(name)) adapt(id);
       }
     }
     // peft takes names that are met nowhere, unless none is.
@@ -97,6 +97,8 @@ class FinetunePass {
       return std::ranges::count(names_.saved, part) > 0;
     });
   }
+
+  bool is_idle(std::string_view name) const { return std::ranges::count(names_.idle, name) > 0; }
 
   bool is_packed(NodeId id) const { return packed_.contains(r_.node(id).inputs[1]); }
 

@@ -50,6 +50,8 @@ FAMILIES |= {
     "ijepa": ("IJepaForImageClassification", SMALL | {"intermediate_size": 768}, LARGE | {"intermediate_size": 4096, "patch_size": 14}),
     "vit_msn": ("ViTMSNForImageClassification", SMALL | {"intermediate_size": 768}, LARGE | {"intermediate_size": 4096}),
 }
+FAMILIES["swinv2"] = ("Swinv2ForImageClassification", FAMILIES["swin"][1], {"embed_dim": 128, "depths": [2, 2, 18, 2], "num_heads": [4, 8, 16, 32], "image_size": 256,
+                      "window_size": 16, "num_labels": 1000})
 HEADS = ("clip+images", "siglip+images", "siglip2+images")   # of families whose first class is another
 SIDE = 112   # of an image, where the configuration leaves it open
 OPEN = ("regnet", "resnet", "resnet+basic", "segformer")

@@ -11,6 +11,14 @@ LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24
 STABLE = {"feat_extract_norm": "layer", "conv_bias": True, "do_stable_layer_norm": True}
 FAMILIES = {
     "data2vec_audio": ("Data2VecAudioForCTC", SMALL, LARGE),
+    "moonshine": ("MoonshineForConditionalGeneration", {"hidden_size": 256, "intermediate_size": 688, "encoder_num_hidden_layers": 2, "decoder_num_hidden_layers": 2,
+                  "encoder_num_attention_heads": 4, "decoder_num_attention_heads": 4, "vocab_size": 2000, **TOKENS},
+                  {"hidden_size": 416, "intermediate_size": 1664, "encoder_num_hidden_layers": 8, "decoder_num_hidden_layers": 8, "pad_head_dim_to_multiple_of": 8}),
+    "moonshine+padded": ("MoonshineForConditionalGeneration", {"hidden_size": 208, "intermediate_size": 688, "encoder_num_hidden_layers": 2,
+                         "decoder_num_hidden_layers": 2, "encoder_num_attention_heads": 4, "decoder_num_attention_heads": 4, "vocab_size": 2000,
+                         "pad_head_dim_to_multiple_of": 8, **TOKENS}, {"hidden_size": 416, "attention_bias": True}),
+    "wavlm": ("WavLMForCTC", SMALL, LARGE | STABLE),
+    "wavlm+sequence": ("WavLMForSequenceClassification", SMALL | STABLE | {"num_labels": 12}, LARGE | STABLE),
     "unispeech": ("UniSpeechForCTC", SMALL, LARGE | STABLE),
     "unispeech_sat": ("UniSpeechSatForCTC", SMALL, LARGE | STABLE),
     "wav2vec2+sequence": ("Wav2Vec2ForSequenceClassification", SMALL | {"num_labels": 12}, LARGE | STABLE),
@@ -20,7 +28,7 @@ FAMILIES = {
     "wav2vec2+stable": ("Wav2Vec2ForCTC", SMALL | STABLE, LARGE | STABLE),
 }
 SAMPLES, LETTERS = 16000, 16
-DIMS = {name: {"samples": SAMPLES} for name in FAMILIES}
+DIMS = {name: {"samples": SAMPLES, **({"sequence": LETTERS} if "moonshine" in name else {})} for name in FAMILIES}
 
 
 class Alignments(torch.autograd.Function):
@@ -55,6 +63,8 @@ def workload(model, batch):
     sounds = {"input_values": torch.randn(batch, SAMPLES)}
     if type(model).__name__.endswith("ForSequenceClassification"):
         return Workload(model, sounds | {"labels": torch.randint(0, model.config.num_labels, (batch,))}, loss="sum")
+    if type(model).__name__.endswith("ForConditionalGeneration"):
+        return Workload(model, sounds | {"labels": torch.randint(3, 32, (batch, LETTERS))}, loss="sum")
     model.loss_function = loss
     highest = torch.Tensor.max
     torch.Tensor.max = lambda x, *rest, **more: 0 if x.dtype == torch.int64 and not rest and not more else highest(x, *rest, **more)   # compared on the host

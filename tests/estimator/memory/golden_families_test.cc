@@ -121,7 +121,7 @@ bool is_of_images(const nlohmann::json& family) {
   const nlohmann::json& config = family["counts"][0]["config"];
   const std::string type = config.value("model_type", "");
   return config.contains("vision_config") || config.contains("_class_name") ||
-         config.contains("conv_dim") || type == "detr" || type == "swin" ||
+         config.contains("conv_dim") || type == "detr" || type == "swin" || type == "swinv2" ||
          type == "mllama_text_model" || type == "trocr" || type == "beit" ||
          type == "vision-encoder-decoder";
 }
