@@ -140,9 +140,17 @@ class ConfigReader {
          {});
   }
 
+  // Ratios of sizes are written as 4.0.
+  static std::string whole_or_as_written(const JsonNumber& number) {
+    const std::string_view text = number.text;
+    const size_t point = text.find('.');
+    const bool whole = point != text.npos && text.find_first_not_of('0', point + 1) == text.npos;
+    return std::string(whole ? text.substr(0, point) : text);
+  }
+
   static std::optional<std::string> text_of(const JsonValue& value, const JsonValue* words) {
     if (const auto flag = value.boolean()) return *flag ? "1" : "0";
-    if (const JsonNumber* number = value.number()) return number->text;
+    if (const JsonNumber* number = value.number()) return whole_or_as_written(*number);
     if (const std::string* word = value.string()) {
       if (!words) return *word;
       const JsonValue* meant = words->find(*word);
