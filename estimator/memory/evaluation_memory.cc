@@ -39,6 +39,19 @@ int64_t output_bytes(const EvaluationPoint& pass) {
   return sum * gathering_ranks(recipe.parallel);
 }
 
+// Of a language model's labels, which are gathered beside its outputs: a whole number for each row
+// of scores.
+int64_t label_bytes(const EvaluationPoint& pass) {
+  const CompiledModel& model = *pass.model;
+  if (model.recipe.loss != Loss::kCausalLm || model.graph.outputs.empty()) return 0;
+  const Tensor& scores = model.graph.tensors[model.graph.outputs.front()];
+  if (!scores.shape || scores.shape->empty()) return 0;
+  Dim rows(1);
+  for (size_t i = 0; i + 1 < scores.shape->size(); ++i) rows = rows * (*scores.shape)[i];
+  return rows.evaluate(pass.binding).value_or(0) * bits(DType::kInt64) / 8 *
+         gathering_ranks(model.recipe.parallel);
+}
+
 int64_t sum_of(const BytesByRole& roles) {
   return std::accumulate(roles.begin(), roles.end(), int64_t{0});
 }
@@ -118,8 +131,10 @@ void set_evaluation(const EvaluationPoint& pass, const Timeline& t, const Timeli
   }
   roles[kTemporaries] += m.gathered_bytes;
   if (gathered > 1) {
+    const int64_t labels = gathered * label_bytes(pass);
+    roles[kTemporaries] += labels;
     stays[static_cast<size_t>(Role::kParameter)] += whole_weights(pass, rounding);
-    take_joining(stays, step, t, 2 * gathered * m.outputs_bytes, m);
+    take_joining(stays, step, t, 2 * gathered * m.outputs_bytes + labels, m);
   }
   m.live_peak_bytes = sum_of(roles);
   m.holds_peak = m.live_peak_bytes > m.step_live_peak_bytes;

@@ -32,8 +32,10 @@ constexpr TrainerDefault kHuggingFace[] = {{"clip-grad-norm", "1"},
                                            {"widen-outputs", "accelerate"},
                                            {"load", "broadcast"}};
 constexpr TrainerDefault kHuggingFace4[] = {
-    {"clip-grad-norm", "1"},         {"optimizer", "adamw"},  {"keep-outputs", "off"},
-    {"widen-outputs", "accelerate"}, {"use-reentrant", "on"}, {"load", "broadcast"}};
+    {"clip-grad-norm", "1"}, {"optimizer", "adamw"},
+    {"keep-outputs", "off"}, {"widen-outputs", "accelerate"},
+    {"use-reentrant", "on"}, {"load", "broadcast"},
+    {"use-cache", "on"}};
 constexpr TrainerDefault kTrl[] = {{"clip-grad-norm", "1"},         {"optimizer", "adamw-fused"},
                                    {"checkpoint", "blocks"},        {"keep-outputs", "off"},
                                    {"widen-outputs", "accelerate"}, {"kbit-prepare", "off"},
@@ -134,7 +136,8 @@ constexpr TrainerDefault kMegatronBridge[] = {
 constexpr TrainerRow kTrainers[] = {
     {"hf-4", "Hugging Face's Trainer", kHuggingFace4,
      "transformers 4.30 to 5, training_args.py: default_optim by PyTorch's version; "
-     "modeling_utils.py, gradient_checkpointing_enable(): use_reentrant=True; else as hf",
+     "modeling_utils.py, gradient_checkpointing_enable(): use_reentrant=True; trainer.py, "
+     "evaluation_loop(): the model's use_cache; else as hf",
      kMoreThanSteps, "2.8"},
     {"hf", "Hugging Face's Trainer", kHuggingFace,
      "transformers 5.24, training_args.py: max_grad_norm, optim; trainer.py: compute_loss(); "

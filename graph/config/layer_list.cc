@@ -18,6 +18,8 @@ constexpr Key kCommonKeys[] = {
     {"when", KeyKind::kExtent, kOptional,
      "where it is 0 the layer is left out, and its input goes on", kAnyInteger},
     {"retained", KeyKind::kFlag, "false", "the program holds its outputs until the step ends"},
+    {"local", KeyKind::kFlag, "false",
+     "the code of the module around it has a name for its output until that module returns"},
     {"loop", KeyKind::kName, kOptional, "the parameter over which the program loops around it"},
     {"host_ns", KeyKind::kExtent, kOptional,
      "what it does on the host in a forward pass while the device waits, as proposals of a "
@@ -132,6 +134,7 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
   const std::string type_name = object.required_string("type");
   const std::string turns = loop_of(object, environment);
   const bool retained = object.optional_bool("retained").value_or(false);
+  const bool local = object.optional_bool("local").value_or(false);
   if (builder.failed()) return;
   const LayerType* type = find_layer_type(type_name);
   const Value* word = type ? nullptr : environment.find(type_name);
@@ -174,6 +177,7 @@ void add_layer(NetworkBuilder& builder, const JsonValue& value, size_t index, Sc
   builder.finish_layer(around);
   if (builder.failed()) return;
   if (retained) builder.retain(outputs);
+  if (local) builder.keep_local(outputs, scope.path);
   scope.previous = outputs;
   scope.named[name] = {std::move(outputs), value.line};
 }

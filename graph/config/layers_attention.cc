@@ -3,6 +3,7 @@
 
 #include "graph/config/layer.h"
 #include "graph/config/windows.h"
+#include "graph/ir/module_path.h"
 
 namespace plimsoll::config {
 namespace {
@@ -55,6 +56,9 @@ constexpr Key kAttendKeys[] = {
     {"shifted", KeyKind::kFlag, "false",
      "code that subtracts the largest score of each row before the softmax"},
     {"groups", KeyKind::kFlag, "true", "code that repeats keys and values for all query heads"},
+    {"weights", KeyKind::kChoice, "block",
+     "whose code has a name for the weights that separate code makes, until it returns", 1,
+     "block|module"},
     {"latent", KeyKind::kInteger, "0",
      "features that a cache of positions keeps in place of keys and values; 0: it keeps those", 0},
 };
@@ -268,6 +272,15 @@ std::vector<TensorId> join_heads(Layer& layer) {
   return {layer.node("Reshape", {copy, layer.constant({0, 0, size})})};
 }
 
+// "model.layers.0" of "model.layers.0.self_attn.attend": the block that a layer is in, or the
+// module.
+std::string block_around(std::string_view path) {
+  std::string_view block = module_of(path);
+  while (!block.empty() && !is_number(last_part(block)))
+    block = block.substr(0, block.find('.') == block.npos ? 0 : block.rfind('.'));
+  return std::string(block.empty() ? module_of(path) : block);
+}
+
 // What transformers calls an attention interface: what runs is a choice of the user's.
 std::vector<TensorId> attend(Layer& layer) {
   std::vector<TensorId> inputs;
@@ -288,20 +301,29 @@ std::vector<TensorId> attend(Layer& layer) {
       inputs[4] = layer.parameter("sinks", {layer.extent_of(layer.input(), 1)});
     if (alibi == "added") inputs.push_back(line);
   }
-  return {layer.composite("Attention", std::move(inputs),
-                          {{"code", std::string("transformers")},
-                           {"by_rows", int64_t{alibi == "product"}},
-                           {"wide_scores", int64_t{layer.text("scores") == "fp32"}},
-                           {"masked", int64_t{layer.flag("masked")}},
-                           {"apart", int64_t{layer.flag("apart")}},
-                           {"causal", int64_t{layer.flag("causal")}},
-                           {"dropout", layer.real("dropout")},
-                           {"window", layer.integer("window")},
-                           {"softcap", int64_t{layer.flag("softcap")}},
-                           {"shifted", int64_t{layer.flag("shifted")}},
-                           {"wide", int64_t{layer.text("softmax") == "fp32"}},
-                           {"latent", layer.integer("latent")},
-                           {"grouped", int64_t{layer.flag("groups")}}})};
+  Node node;
+  node.op = "Attention";
+  node.domain = "plimsoll";
+  for (const Layer::Attribute& attribute : std::initializer_list<Layer::Attribute>{
+           {"code", std::string("transformers")},
+           {"by_rows", int64_t{alibi == "product"}},
+           {"wide_scores", int64_t{layer.text("scores") == "fp32"}},
+           {"masked", int64_t{layer.flag("masked")}},
+           {"apart", int64_t{layer.flag("apart")}},
+           {"causal", int64_t{layer.flag("causal")}},
+           {"dropout", layer.real("dropout")},
+           {"window", layer.integer("window")},
+           {"softcap", int64_t{layer.flag("softcap")}},
+           {"wide", int64_t{layer.text("softmax") == "fp32"}},
+           {"latent", layer.integer("latent")},
+           {"grouped", int64_t{layer.flag("groups")}}})
+    node.attributes.set(attribute.name, attribute.value);
+  node.inputs = std::move(inputs);
+  // Its second output, the weights; most modules return them up to the block: `hidden_states, _ =
+  // self.self_attn(...)` (transformers 5.24, modeling_llama.py; None of PyTorch's operator).
+  const bool returned = layer.text("weights") == "block";
+  node.notes.local_to = returned ? block_around(layer.path) : std::string(module_of(layer.path));
+  return {layer.nodes(std::move(node), 2).front()};
 }
 
 // build_mpt_alibi_tensor(), BloomModel.forward(): slopes times distances.

@@ -144,9 +144,11 @@ TensorId project(Layer& layer, const Groups& groups, const std::string& name, Te
   const TensorId y = layer.composite("GroupedLinear", {x, weight, groups.ends});
   if (!layer.flag("bias")) return y;
   const TensorId offsets = layer.parameter(name + "_bias", {groups.count, out});
+  const TensorId selected = layer.composite("Index", {offsets, groups.of_rows});
+  layer.builder().keep_local({selected}, layer.path);
   Node sum;
   sum.op = "Add";
-  sum.inputs = {y, layer.composite("Index", {offsets, groups.of_rows})};
+  sum.inputs = {y, selected};
   sum.notes.in_place = 1;
   return layer.nodes(std::move(sum), 1)[0];
 }

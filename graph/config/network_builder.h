@@ -66,6 +66,14 @@ class NetworkBuilder {
     retained_.insert(retained_.end(), outputs.begin(), outputs.end());
   }
   const std::vector<TensorId>& retained() const { return retained_; }
+  // Tensors that the code of this module has names for (NodeNotes::local_to).
+  void keep_local(const std::vector<TensorId>& outputs, const std::string& module) {
+    for (const TensorId id : outputs) {
+      const NodeId producer = graph_.tensors[id].producer;
+      if (producer != kNoNode)
+        graph_.nodes[producer].notes.local_to = module.empty() ? "." : module;
+    }
+  }
   // Stacks of tensors, by name: what goes around a part of the network (skip connections).
   void push(const std::string& stack, TensorId tensor) { stacks_[stack].push_back(tensor); }
   // The last one pushed, or the first one, which goes: kNoTensor where the stack is empty.

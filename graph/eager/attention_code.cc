@@ -29,6 +29,7 @@ Value attention_by_rows(Machine& m, const AttentionOperands& o, const AttentionO
   scores = {};
   weights = cast(m, weights, o.q.dtype());
   if (options.dropout > 0) weights = dropout(m, weights);
+  if (options.weights) *options.weights = weights;
   return view(m, bmm(m, view(m, weights, {heads, q[2], k[2]}), values), q);
 }
 
@@ -102,6 +103,7 @@ Value attention_in_operators(Machine& m, const AttentionOperands& o,
   if (options.wide_softmax || options.wide_scores) weights = cast(m, weights, type);
   if (options.sinks.defined()) weights = slice(m, weights, 3, 0, k.sizes()[2], 1);
   if (options.dropout > 0) weights = dropout(m, weights);
+  if (options.weights) *options.weights = weights;
   return matmul(m, weights, v);
 }
 

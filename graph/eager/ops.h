@@ -217,6 +217,7 @@ struct AttentionOptions {
   Value alibi{};
   bool by_rows = false;
   Value sinks{};  // [heads], or undefined: a score more for each query, of a key without a value
+  Value* weights = nullptr;  // where separate operators put their weights [N, heads, S, T]
 };
 // q [..., heads, S, D], k and v [..., kv_heads, T, D], mask broadcastable to [..., heads, S, T] or
 // undefined.

@@ -109,6 +109,9 @@ struct NodeNotes {
   bool no_grad = false;       // and autograd: nothing is kept, nothing gets a gradient
   bool on_device = false;     // the GPU computes it, though no data goes into it
   bool free = false;          // an unknown operator that was said to cost nothing
+  // The module whose code has a name for the last of its outputs, until it returns:
+  // "model.layers.0"; "." is the model itself.
+  std::string local_to;
   // A symbol: the program runs it in a loop, once for each of what the symbol counts.
   std::string turns;
   // An activation that runs in place; of a sum, the operand that it is written to, counted from 1.

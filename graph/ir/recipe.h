@@ -74,6 +74,9 @@ struct Recipe {
   // Metrics of each batch's scores, a cross entropy each without a gradient, behind its backward
   // pass.
   int64_t score_metrics = 0;
+  // A pass that trains nothing returns keys and values of all blocks, beside its outputs
+  // (transformers' use_cache: cache_utils.py, DynamicLayer.update(), which copies them).
+  bool returns_cache = false;
   int64_t accumulate = 1;  // forward-backward passes per update
   // Which modules recompute their forward: "none", "blocks", "blocks/2" (every second), "mirror",
   // or a module-path prefix.

@@ -110,6 +110,7 @@ class GraphReader {
     if (in.take("calls=")) node.notes.calls = in.quoted();
     if (in.take("statements=")) node.notes.statements = in.quoted();
     if (in.take("casts=")) node.notes.casts = in.quoted();
+    if (in.take("local_to=")) node.notes.local_to = in.quoted();
     if (in.take("in_place=")) node.notes.in_place = static_cast<int>(in.integer());
     for (const auto& [word, note] : notation::kNotes) node.notes.*note = in.take_keyword(word);
     for (std::string& name : outputs) {

@@ -101,6 +101,7 @@ std::string node_text(const Graph& graph, const Node& node) {
   if (!node.notes.calls.empty()) out += " calls=" + quote(node.notes.calls);
   if (!node.notes.statements.empty()) out += " statements=" + quote(node.notes.statements);
   if (!node.notes.casts.empty()) out += " casts=" + quote(node.notes.casts);
+  if (!node.notes.local_to.empty()) out += " local_to=" + quote(node.notes.local_to);
   if (node.notes.in_place != 0) out += fmt::format(" in_place={}", node.notes.in_place);
   for (const auto& [word, note] : notation::kNotes) {
     if (node.notes.*note) out += fmt::format(" {}", word);

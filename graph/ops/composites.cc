@@ -88,9 +88,11 @@ Result<void> scaled_dot_product(InferContext& c) {
     return same;
   auto same = require_equal(c, k[k.size() - 2], v[v.size() - 2], "numbers of keys and values");
   if (!same) return same;
-  Shape out = q;
+  Shape out = q, weights = q;
   out.back() = v.back();
+  weights.back() = k[k.size() - 2];
   c.set(0, c.dtype(0), std::move(out));
+  if (c.outputs() > 1) c.set(1, c.dtype(0), std::move(weights));
   return {};
 }
 

@@ -109,11 +109,16 @@ void keep_cache(eager::Machine& m, const Value& k, const Value& v,
   }
 }
 
+bool returns_cache(const Recipe& recipe) {
+  return recipe.returns_cache && recipe.mode == Mode::kInference && !recipe.serve;
+}
+
 }  // namespace
 
 // plimsoll:Attention: q, k, v as [N,heads,S,D], optional mask.
 Values attention(Lowering& l) {
   const Attributes& at = l.attributes();
+  Value weights;
   const eager::AttentionOptions options{.causal = at.integer("causal", 0) != 0,
                                         .scaled = at.integer("scaled", 1) != 0,
                                         .padded = at.integer("padded", 0) != 0,
@@ -130,9 +135,15 @@ Values attention(Lowering& l) {
                                         .apart = at.integer("apart", 0) != 0,
                                         .alibi = l.in(5),
                                         .by_rows = at.integer("by_rows", 0) != 0,
-                                        .sinks = l.in(4)};
+                                        .sinks = l.in(4),
+                                        .weights = l.wants(1) ? &weights : nullptr};
   if (l.m.recipe().serve) keep_cache(l.m, l.in(1), l.in(2), options);
-  return {eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
+  if (returns_cache(l.m.recipe()) && options.transformers && options.causal) {
+    for (const size_t i : {size_t{1}, size_t{2}}) l.m.return_beside(eager::clone(l.m, l.in(i)));
+  }
+  Values outputs{eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
+  if (l.wants(1)) outputs.push_back(std::move(weights));
+  return outputs;
 }
 
 namespace {

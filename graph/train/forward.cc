@@ -177,6 +177,8 @@ void Forward::find_data(const std::vector<TensorId>& returned) {
   std::vector<TensorId> kept = returned;
   if (const auto head = loss_within_model()) kept.push_back(head->hidden);
   last_uses_ = last_uses(graph_, kept, machine_.policy().names_hold_values);
+  for (const std::vector<TensorId>& last : last_uses_)
+    for (const TensorId id : last) is_read_[id] = true;
   read_as_data_.assign(graph_.tensors.size(), false);
   meets_data_.assign(graph_.tensors.size(), false);
   const std::vector<char> independent = input_independent(graph_);

@@ -114,6 +114,13 @@ class Calls {
     }
   }
 
+  // What the config says that a module's code has a name for (NodeNotes::local_to).
+  void make(const Node& node) {
+    if (node.notes.local_to.empty() || node.outputs.back() == kNoTensor) return;
+    const size_t depth = calls_of(node.notes.local_to).size();
+    if (depth < open_.size()) open_[depth].held.push_back(node.outputs.back());
+  }
+
   // Values made before the outermost call that is open were passed to it. What is read twice in the
   // call that made it, or not before other kernels have run, has a name there and lives as long;
   // terms of a longer expression have none.
@@ -343,6 +350,7 @@ std::vector<std::vector<TensorId>> last_uses(const Graph& graph, std::span<const
         calls.hold(in, id);
         if (names_hold && !has(graph.nodes[id], OpRow::kShapeOf)) calls.read(id, in);
       }
+      if (names_hold) calls.make(graph.nodes[id]);
     }
     calls.leave(0, static_cast<NodeId>(graph.nodes.size()));
     if (names_hold) calls.hold_names();

@@ -11,8 +11,12 @@ std::vector<std::string_view> calls_around(const Node& node) {
     if (!scopes.empty()) scopes.pop_back();
     return scopes;
   }
+  return calls_of(node.module);
+}
+
+std::vector<std::string_view> calls_of(std::string_view module) {
   std::vector<std::string_view> calls;
-  for (const std::string_view part : parts_between('.', node.module)) {
+  for (const std::string_view part : parts_between('.', module)) {
     if (is_number(part) && !calls.empty()) {
       const char* begin = calls.back().data();
       calls.back() = {begin, static_cast<size_t>(part.data() + part.size() - begin)};

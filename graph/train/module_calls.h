@@ -13,6 +13,9 @@ namespace plimsoll {
 // dotted module path lists containers too, which are no calls: "layer.0" is one.
 std::vector<std::string_view> calls_around(const Node& node);
 
+// Those of a dotted module path.
+std::vector<std::string_view> calls_of(std::string_view module);
+
 // The same as one text.
 std::string_view call_path(const Node& node);
 

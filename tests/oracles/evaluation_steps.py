@@ -4,9 +4,9 @@ EvalLoopContainer, over batches larger than those of the training, behind the se
     ORACLE_CAPABILITY=80 python evaluation_steps.py ../golden/memory/evaluation.json
 
 A line for each family, precision, way of training and number of batches whose logits are gathered (0: the loss alone, as where no
-metrics are computed). `step` and `evaluation` are peaks of live bytes; `gathered` is eval_accumulation_steps. Under autocast the model's
-forward is wrapped as accelerate's prepare_model() wraps it (convert_outputs_to_fp32). One process gathers nothing from others; what
-goes to the host is no memory of the GPU.
+metrics are computed), and with the copies of logits that TRL makes. `step` and `evaluation` are peaks of live bytes; `gathered` is
+eval_accumulation_steps. Under autocast the model's forward is wrapped as accelerate's prepare_model() wraps it
+(convert_outputs_to_fp32). One process gathers nothing from others; what goes to the host is no memory of the GPU.
 """
 import pretended_gpu
 
@@ -37,6 +37,9 @@ BATCHES = 3
 FAMILIES = ("llama", "gpt2")
 CASES = [(precision, targets, gathered) for precision, targets in (("fp32", None), ("bf16", None), ("amp-bf16", None), ("bf16", "all-linear"))
          for gathered in (0, 1, BATCHES)]
+# Logits decide where there are many of them.
+COPIED = [(precision, targets) for precision, targets, gathered in CASES if not gathered]
+VOCABULARY = {"vocab_size": 16000}
 
 
 class Loop(transformers.Trainer):
@@ -73,6 +76,20 @@ class Loop(transformers.Trainer):
         return nullcontext()
 
 
+def count_tokens(outputs, labels):
+    """TRL 0.15 to 1.6 (trainer/sft_trainer.py, compute_loss()), as far as it takes memory."""
+    with torch.no_grad():
+        shift_logits = outputs.logits[..., :-1, :].contiguous()
+        (shift_logits.argmax(dim=-1) == labels[..., 1:]).sum()
+
+
+class CopyingLoop(Loop):
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        loss, outputs = super().compute_loss(model, inputs, return_outputs=True, num_items_in_batch=num_items_in_batch)
+        count_tokens(outputs, inputs["labels"])
+        return (loss, outputs) if return_outputs else loss
+
+
 class Step(family_steps.Step):
     """The training loop lets go of what the model returns (compute_loss()), and sets gradients to none before it evaluates."""
 
@@ -88,6 +105,13 @@ class Step(family_steps.Step):
 
     def loss(self):
         return self.model(**self.work.inputs).loss
+
+
+class CopyingStep(Step):
+    def loss(self):
+        outputs = self.model(**self.work.inputs)
+        count_tokens(outputs, self.work.inputs["labels"])
+        return outputs.loss
 
 
 def wrapped(model, recipe):
@@ -106,7 +130,7 @@ def batches(vocabulary):
         yield {name: torch.zeros(EVALUATION_BATCH, family_steps.LENGTH, dtype=torch.int64, device="cuda") for name in ("input_ids", "labels")}
 
 
-def measure(class_name, values, precision, targets, gathered):
+def measure(class_name, values, precision, targets, gathered, kinds=(Step, Loop)):
     recipe = Recipe(precision)
     work = recipe.typed(family_steps.workload(class_name, values, "sdpa"))
     if targets:
@@ -118,7 +142,7 @@ def measure(class_name, values, precision, targets, gathered):
         work = pretended_gpu.on_gpu(work)
         inputs, work.inputs = work.inputs, {}
         forward, work.model.forward = work.model.forward, lambda: None   # the oracle's own call, for shapes
-        step = Step.__new__(Step)
+        step = kinds[0].__new__(kinds[0])
         plain_init(step, work, "adam", recipe)
         work.model.forward, work.inputs = forward, inputs
         first, _ = step.new_trace()
@@ -131,7 +155,7 @@ def measure(class_name, values, precision, targets, gathered):
         evaluation, _ = step.new_trace()
         with evaluation:
             evaluation.enter_phase("evaluation")
-            Loop(step.model, step.optimizer, gathered).evaluation_loop(batches(values["vocab_size"]), "Evaluation",
+            kinds[1](step.model, step.optimizer, gathered).evaluation_loop(batches(values["vocab_size"]), "Evaluation",
                                                                       prediction_loss_only=None if gathered else True)
         evaluated, _, _ = peak(evaluation.events, evaluation.phases)
     lora = {"targets": targets} if targets else {}
@@ -149,6 +173,9 @@ def main():
         class_name, values, _ = family_steps.FAMILIES[name]
         model_type = getattr(transformers, class_name).config_class.model_type
         families.append({"name": name, "config": {"model_type": model_type, **values}, "cases": [measure(class_name, values, *case) for case in CASES]})
+        wide = values | VOCABULARY
+        cases = [measure(class_name, wide, *case, 0, (CopyingStep, CopyingLoop)) | {"copied": True} for case in COPIED]
+        families.append({"name": f"{name} copied", "config": {"model_type": model_type, **wide}, "cases": cases})
         print(name, flush=True)
     lines = ",\n".join(json.dumps(family, separators=(",", ":")) for family in families)
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "peft", "accelerate")}

@@ -369,9 +369,14 @@ def line(name, class_name, small, published):
                 cases.append(measure(name, class_name, small, attention, precision, adapted))
             except Exception as error:   # sdpa of capped scores, for one
                 print(f"{name} {attention} {precision}: {type(error).__name__}: {str(error)[:200]}", flush=True)
+    return {"name": name, **extents(name), "counts": counts, "cases": cases}
+
+
+def extents(name):
+    """Of the inputs, as far as the configuration leaves them open."""
     dims = {"dims": DIMS[name]} if name in DIMS else {}
     length = {} if name in family_boxes.FAMILIES | family_pictures.FAMILIES | family_speech.FAMILIES else {"sequence": LENGTH}
-    return {"name": name, "batch": BATCH, **length, **dims, "counts": counts, "cases": cases}
+    return {"batch": BATCH, **length, **dims}
 
 
 def main():

@@ -74,6 +74,7 @@ struct GoldenCase {
   LossForm loss_form = LossForm::kOperators;
   bool shifts_scores = false, keeps_outputs = true, keeps_last_outputs = false;
   WidenedOutputs widened_outputs = WidenedOutputs::kNone;
+  bool returns_cache = false;
 };
 
 // As goldens of losses spell them.
@@ -135,6 +136,7 @@ class GoldenModels {
     request.recipe.keeps_outputs = wanted.keeps_outputs;
     request.recipe.keeps_last_outputs = wanted.keeps_last_outputs;
     request.recipe.widened_outputs = wanted.widened_outputs;
+    request.recipe.returns_cache = wanted.returns_cache;
     request.recipe.assumed_dropout = wanted.dropout;
     request.recipe.precision = wanted.precision;
     request.recipe.checkpoint = wanted.checkpoint;

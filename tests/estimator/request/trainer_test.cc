@@ -119,6 +119,8 @@ TEST_CASE("a trainer's defaults hold where nothing else is given") {
   const Request before = asked_by({{"trainer", "trl-1.6"}});
   CHECK(before.recipe.loss_form == LossForm::kOperators);
   CHECK(before.recipe.checkpoint == "blocks");
+  CHECK(asked_by({{"trainer", "hf-4"}}).recipe.returns_cache);
+  CHECK_FALSE(asked_by({{"trainer", "hf"}}).recipe.returns_cache);
   const Request own = asked_by({{"trainer", "trl"},
                                 {"checkpoint", "none"},
                                 {"clip-grad-norm", "none"},

@@ -185,6 +185,23 @@ TEST_CASE("a block's parameters may be lists and words, and its use may be froze
   CHECK(graph.outputs.size() == 2);  // what the program holds, too
 }
 
+TEST_CASE("what a layer makes is local to the module around it, where the config says so") {
+  const auto config = load(with_layers(R"(["batch", 8])", R"(
+    {"name": "base", "type": "sequence", "local": true, "layers": [
+      {"name": "h", "type": "repeat", "count": 2, "layers": [
+        {"name": "attn", "type": "sequence", "local": true, "layers": [
+          {"name": "up", "type": "linear", "out": 8},
+          {"name": "down", "type": "linear", "out": 8}]},
+        {"name": "act", "type": "relu"}]}]})"));
+  REQUIRE(config);
+  const Graph& graph = config->networks.front().graph;
+  REQUIRE(graph.nodes.size() == 6);
+  CHECK(graph.nodes[0].notes.local_to.empty());
+  CHECK(graph.nodes[1].notes.local_to == "base.h.0");
+  CHECK(graph.nodes[4].notes.local_to == "base.h.1");
+  CHECK(graph.nodes[5].notes.local_to == ".");
+}
+
 TEST_CASE("a repeat gives on all outputs of a round, or one round's beside the last") {
   const auto config = load(with_layers(R"(["batch", 8])", R"(
     {"name": "turns", "type": "repeat", "count": 3, "inputs": ["x", "x"], "layers": [

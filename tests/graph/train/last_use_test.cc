@@ -36,6 +36,32 @@ TEST_CASE("lifetimes: a call's argument lives until it returns, in a graph until
   CHECK(let_go_by(*graph, "c", false) == 3);
 }
 
+TEST_CASE("lifetimes: a module's code has a name for what its config says is local to it") {
+  const auto graph = parse_text(
+      "opset 17\ninput x: f32[4]\n"
+      "a = Relu(x) module=\"h.0.attn.proj\" local_to=\"h.0\"\n"
+      "b = Sigmoid(a) module=\"h.0.norm\" local_to=\".\"\n"
+      "c = Tanh(b) module=\"h.0.mlp\"\n"
+      "d = Exp(c) module=\"h.1.mlp\"\n"
+      "e = Exp(d) module=\"head\"\n"
+      "output e\n");
+  REQUIRE(graph);
+  CHECK(let_go_by(*graph, "a", true) == 2);
+  CHECK(let_go_by(*graph, "a", false) == 1);
+  CHECK(let_go_by(*graph, "b", true) == 4);
+}
+
+TEST_CASE("lifetimes: of several outputs the last one is local, though nobody reads it") {
+  const auto graph = parse_text(
+      "opset 17\ninput x: f32[2,4,8,16]\n"
+      "y, weights = plimsoll:Attention(x, x, x) module=\"h.0.attn\" local_to=\"h.0\"\n"
+      "z = Relu(y) module=\"h.0.mlp\"\n"
+      "output z\n");
+  REQUIRE(graph);
+  CHECK(let_go_by(*graph, "weights", true) == 1);
+  CHECK(let_go_by(*graph, "weights", false) == kNoNode);
+}
+
 // Clip(x, low, ) as TorchScript writes it: an input that is left out is no tensor.
 TEST_CASE("lifetimes: a last input that is left out is nobody's branch") {
   const auto graph = parse_text(
