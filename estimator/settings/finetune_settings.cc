@@ -41,11 +41,7 @@ bool flattens_adapters(const SettingScope& s) {
   return adapts(s) && plimsoll::shards(s) && s.request.parallel.fsdp &&
          s.request.parallel.fsdp_version == 1;
 }
-// Some block's array has frozen weights alone, and the block runs again.
-bool hooks_inputs(const SettingScope& s) {
-  return flattens_adapters(s) && !s.request.parallel.adapters_in_blocks &&
-         s.model.recipe.checkpoint != "none";
-}
+bool runs_again(const SettingScope& s) { return trains(s) && s.model.recipe.checkpoint != "none"; }
 bool joins_projections(const SettingScope& s) {
   return adapts(s) && std::ranges::any_of(s.model.graph.tensors, [](const Tensor& t) {
            return t.name.ends_with("qkv_proj.weight") || t.name.ends_with("query_key_value.weight");
@@ -173,13 +169,14 @@ std::span<const SettingRow> finetune_settings() {
       {.name = "use-reentrant",
        .group = kTrainingGroup,
        .shown = kDetail,
-       .help = "--checkpoint with use_reentrant=True: with --fsdp-version 1 and frozen weights, "
-               "inputs of blocks and their gradients stay through the backward pass",
+       .help = "--checkpoint with use_reentrant=True: blocks run again to their end; with "
+               "--fsdp-version 1 and frozen weights, their inputs and gradients stay through the "
+               "backward pass",
        .value = on_off_switch<&Request::recipe, &Recipe::reentrant>(),
        .record = {.name = "use_reentrant"},
        .axis = SweepAxis::kKernels,
-       .acts = {hooks_inputs, "it acts on checkpointed blocks with frozen weights, with {}",
-                "fsdp-version=1"}},
+       .acts = {runs_again, "no block is recomputed in the backward pass; {} recomputes them",
+                "checkpoint=blocks"}},
       {.name = "lora-dropout",
        .group = kTrainingGroup,
        .shown = kDetail,

@@ -52,7 +52,7 @@ void Machine::keep_for_region(GradNode& node, std::span<const Value> inputs,
   if (recomputed_) {
     if (idle_) return;  // the block has all that it needs
     recomputed_->made.push_back(node.kept);
-    if (recomputed_->complete()) stop_early(node, inputs, outputs);
+    if (recomputed_->complete() && !recipe().reentrant) stop_early(node, inputs, outputs);
     return;
   }
   node.region = region_;
@@ -96,7 +96,13 @@ void Machine::stop_early(const GradNode& last, std::span<const Value> inputs,
                events.end());
 }
 
-void Machine::recompute(Region& region) {
+void Machine::give_to_region(std::span<const Value> values) {
+  Region* region = recomputed_;
+  if (!region || !recipe().reentrant) return;
+  region->given.insert(region->given.end(), values.begin(), values.end());
+}
+
+void Machine::recompute(Region& region, std::span<const Value> gradients) {
   const NodeId node = node_;
   recomputed_ = &region;
   region.products = 0;
@@ -104,6 +110,7 @@ void Machine::recompute(Region& region) {
   grad_enabled_ = true;
   begin_autocast();
   region.recompute(region);
+  give_to_region(gradients);
   end_autocast();
   idle_ = false;
   grad_enabled_ = false;

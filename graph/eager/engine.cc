@@ -124,10 +124,10 @@ struct Engine {
     slot = slot.defined() ? m.sum(std::move(slot), gradient) : std::move(gradient);
   }
 
-  void unpack(GradNode& node) {
+  void unpack(GradNode& node, const Gradients& incoming) {
     if (!node.region->is_recomputed) {
       if (m.activations_) m.activations_->bring(*node.region->inputs);
-      m.recompute(*node.region);
+      m.recompute(*node.region, incoming);
       if (m.activations_) node.region->inputs->kept.clear();  // only what its nodes keep is held
     }
     node.kept = std::move(node.region->made[node.place]);
@@ -150,7 +150,7 @@ struct Engine {
     Gradients outgoing;
     const bool waits = put_off != nullptr && any && has_weights(*node);
     if (any && node->backward && !node->grad_disabled) {
-      if (node->region) unpack(*node);
+      if (node->region) unpack(*node, incoming);
       if (!node->away.empty()) m.activations_->bring(*node);
       const EdgesOff off(*node, waits ? of_weights : of_none);
       if (off.left()) outgoing = node->backward(m, incoming, *node);

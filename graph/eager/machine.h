@@ -74,6 +74,8 @@ class Machine {
   void begin_region(std::span<const Value> inputs, std::function<void(const Region&)> recompute,
                     bool by_operator = false);
   void end_region() { region_.reset(); }
+  // Of a block that runs again, what lives until its backward pass is over: use_reentrant=True.
+  void give_to_region(std::span<const Value> values);
   // What an operator makes that is dear to make again. In a block that is checkpointed by operator
   // it stays, and is not made when the block runs again; of operators that take `turns`, every
   // second time.
@@ -232,7 +234,8 @@ class Machine {
                        std::span<const Value> outputs);
   void stop_early(const GradNode& last, std::span<const Value> inputs,
                   std::span<const Value> outputs);
-  void recompute(Region& region);
+  // `gradients`: of what the block made, where the first of its nodes goes back.
+  void recompute(Region& region, std::span<const Value> gradients);
   friend struct Engine;
 
   const Recipe& recipe_;

@@ -1,7 +1,7 @@
 // Region: a block of the forward pass under activation checkpointing. Its nodes are recorded as
 // usual, but what they would keep is thrown away; the first of them that runs backward runs the
 // block's forward again, up to the last tensor kept, and each node takes what is its own
-// (torch/utils/checkpoint.py, use_reentrant=False with early stop).
+// (torch/utils/checkpoint.py, use_reentrant=False with early stop; with True it runs to its end).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ struct Region {
   size_t next_operator = 0, next_result = 0;  // when the block runs again
   int64_t products = 0;                       // that took turns in this pass
   size_t made_from = 0;                       // buffers from here on are made again
+  // use_reentrant=True: the block's results and their gradients, which its backward pass of its own
+  // is given, live until it ends (CheckpointFunction.backward()).
+  std::vector<Value> given;
   bool complete() const { return made.size() >= keepers; }
 };
 

@@ -408,7 +408,13 @@ void Forward::recompute(const parallel::Unit& block, const Inputs& inputs,
       if (out != kNoTensor) before.emplace_back(out, std::move(values_[out]));
     }
   }
-  for (NodeId id = block.first; id < block.last && !region.complete(); ++id) execute(id);
+  const bool to_end = machine_.recipe().reentrant;
+  for (NodeId id = block.first; id < block.last && (to_end || !region.complete()); ++id)
+    execute(id);
+  if (to_end) {
+    const Value made = values_[graph_.nodes[block.last - 1].outputs[0]].detached();
+    machine_.give_to_region({&made, 1});
+  }
   for (auto& [tensor, value] : before) values_[tensor] = std::move(value);
 }
 

@@ -62,6 +62,7 @@ void add_plan(const nlohmann::json& one, const std::string& library, const Add& 
   if (one.contains("replicas")) add("parallel", fmt::format("dp={}", one["replicas"].get<int>()));
   add("fsdp-version", library == "fsdp1" || one.value("version", 2) == 1 ? "1" : "2");
   if (one["keeps_gathered"]) add("zero", "2");
+  if (one.value("reentrant", false)) add("use-reentrant", "");
   if (one.contains("master_copies")) add("master-copies", "");
 }
 
@@ -228,6 +229,14 @@ TEST_CASE("a rank of FSDP whose blocks are checkpointed keeps and takes what PyT
   CHECK(compared.stays.count() == 18);
   CHECK(compared.stays.share_exact() == 1);
   test::check_differences("sharded checkpoint peak", compared.peak);
+}
+
+TEST_CASE(
+    "a rank whose blocks run again in a pass of their own keeps and takes what PyTorch's does") {
+  const ShardedErrors compared = sharded_errors("reentrant");
+  CHECK(compared.stays.count() == 12);
+  CHECK(compared.stays.share_exact() == 1);
+  test::check_differences("sharded reentrant peak", compared.peak);
 }
 
 TEST_CASE("a rank of FSDP under autocast keeps and takes what PyTorch's does") {

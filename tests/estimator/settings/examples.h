@@ -75,7 +75,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"lora-upcast", {"off"}, "finetune", "lora"},
       {"lora-form", {"litgpt"}, "finetune", "lora"},
       {"lora-in-blocks", {""}, "finetune", "lora", "fsdp-version", "1"},
-      {"use-reentrant", {""}, "finetune", "lora", "fsdp-version", "1"},
+      {"use-reentrant", {""}, "checkpoint", "blocks"},
       {"quantizer", {"fabric"}, "finetune", "qlora"},
       {"bitsandbytes", {"0.42"}, "finetune", "qlora"},
       {"kbit-prepare", {"off", "norms"}, "finetune", "qlora"},
