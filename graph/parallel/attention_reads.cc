@@ -16,7 +16,9 @@ std::span<const TensorId> attended(const Graph& graph, NodeId id) {
   const bool product =
       has(node, OpRow::kDense) && rank(1) > 2 && stacked_matrix(graph, id).id == kNoTensor;
   const bool over_time = has(node, OpRow::kOverTime) && rank(0) > 3;
-  if (!has(node, OpRow::kAttends) && !product && !over_time) return {};
+  // What runs without autograd chooses, as the indexer of sparse attention: every rank has it
+  // whole.
+  if (node.notes.no_grad || (!has(node, OpRow::kAttends) && !product && !over_time)) return {};
   constexpr size_t kQueriesKeysValues = 3;
   return std::span(node.inputs)
       .first(std::min(node.inputs.size(), product ? size_t{2} : kQueriesKeysValues));

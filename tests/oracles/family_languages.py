@@ -146,8 +146,11 @@ FAMILIES |= {
                     "num_hidden_layers": 38, "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128}),
     "olmo_hybrid": ("OlmoHybridForCausalLM", GROUPED | {"layer_types": ["linear_attention", "full_attention"]},
                     {"num_hidden_layers": 16, "num_key_value_heads": 6, "linear_value_head_dim": 128}),
+    "phimoe": ("PhimoeForCausalLM", LOCAL | {"attention_bias": True, "lm_head_bias": True}, {"num_hidden_layers": 16, "attention_bias": True, "lm_head_bias": True}),
+    "phimoe+jitter": ("PhimoeForCausalLM", LOCAL | {"input_jitter_noise": 0.01}, {"num_local_experts": 8}),
 }
 # Classes that have defaults of which transformers makes no model.
 UNBUILT = ("ministral", "dots1", "deepseek_v2", "deepseek_v2+groups", "hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "lfm2_moe")
 # Where peft refuses adapters beside all linear layers: out_proj, whose weight Mamba's kernels take.
-TARGETS = {"mamba2": "in_proj", "nemotron_h": "in_proj,q_proj,v_proj,up_proj,down_proj", "falcon_h1": "in_proj,q_proj,v_proj"}
+TARGETS = {"mamba2": "in_proj", "nemotron_h": "in_proj,q_proj,v_proj,up_proj,down_proj", "falcon_h1": "in_proj,q_proj,v_proj",
+           "phimoe": "q_proj,v_proj", "phimoe+jitter": "q_proj,v_proj"}

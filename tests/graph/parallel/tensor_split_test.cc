@@ -238,4 +238,22 @@ TEST_CASE("tensor split: a head that reads the table of tokens has its part of t
   CHECK((*parts.tensors[named_tensor(graph, "y")].shape)[2] == Dim(20));
 }
 
+TEST_CASE("tensor split: what runs without autograd chooses, and every rank has it whole") {
+  std::string text(kSmallDecoder);
+  text.replace(text.find("param head"), 0, "param i: f32[32,32]\n");
+  text.replace(text.find("q1 = MatMul"), 0,
+               "i1 = MatMul(x, i) module=\"h.0.i\"\ni2 = Reshape(i1, heads) module=\"h.0\"\n"
+               "i3 = Transpose(i2) {perm=[0, 2, 1, 3]} module=\"h.0\"\n"
+               "i4 = Transpose(i2) {perm=[0, 2, 3, 1]} module=\"h.0\"\n"
+               "i5 = MatMul(i3, i4) module=\"h.0\"\n");
+  Graph graph = small_decoder(text);
+  CHECK(parallel::split_tensors(graph, 2, false).weights.contains(named_tensor(graph, "i")));
+  for (Node& node : graph.nodes)
+    node.notes.no_grad = graph.tensors[node.outputs[0]].name.starts_with("i");
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK_FALSE(split.weights.contains(named_tensor(graph, "i")));
+  CHECK(split.weights.contains(named_tensor(graph, "q")));
+  CHECK(split.whole_attention == 0);
+}
+
 }  // namespace plimsoll
