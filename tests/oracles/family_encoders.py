@@ -27,3 +27,8 @@ FAMILIES |= {
     "gte": ("GteForMaskedLM", SMALL, LARGE | {"vocab_size": 30528, "type_vocab_size": 0}),
     "jina_embeddings_v3": ("JinaEmbeddingsV3ForMaskedLM", SMALL, {"hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 12, "intermediate_size": 3072}),
 }
+FAMILIES |= {
+    "megatron_bert": ("MegatronBertForMaskedLM", SMALL, {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12, "vocab_size": 30522}),
+    "roformer": ("RoFormerForMaskedLM", SMALL | {"embedding_size": 128}, LARGE),
+    "squeezebert": ("SqueezeBertForMaskedLM", SMALL | {"embedding_size": 256, "intermediate_size": 768}, {"q_groups": 1, "k_groups": 1, "v_groups": 1, "output_groups": 1}),
+}

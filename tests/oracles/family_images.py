@@ -159,6 +159,11 @@ FAMILIES |= {
 }
 FAMILIES["metaclip_2"] = ("MetaClip2Model", FAMILIES["clip"][1], {"projection_dim": 1024, "vision_config": {k: v for k, v in CLIP_L.items() if k != "model_type"},
                           "text_config": {"vocab_size": 901629, "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}})
+FAMILIES |= {
+    "blip": ("BlipForConditionalGeneration", {"vision_config": TOWER, "text_config": WORDS | {"max_position_embeddings": 256, "encoder_hidden_size": 192, "bos_token_id": 1}},
+             {"vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16},
+              "text_config": {"encoder_hidden_size": 1024, "num_attention_heads": 12}}),
+}
 TILED = ("llava_next", "llava_onevision")   # take a picture as a whole and in two by two tiles
 FAMILIES |= {
     "llava_next": ("LlavaNextForConditionalGeneration",
@@ -344,6 +349,10 @@ def workload(name, model, config, batch, length):
         audio = config.audio_config
         return Workload(model, {"input_ids": torch.randint(0, 2000, (batch, length)),
                                 "input_features": torch.randn(batch, audio.num_mel_bins, 2 * audio.max_source_positions),
+                                "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
+    if name == "blip":
+        side = config.vision_config.image_size
+        return Workload(model, {"pixel_values": torch.randn(batch, 3, side, side), "input_ids": torch.randint(0, 2000, (batch, length)),
                                 "labels": torch.randint(0, 2000, (batch, length))}, loss="sum")
     if name == "vision-encoder-decoder":
         return Workload(model, {"pixel_values": torch.randn(batch, 3, config.encoder.image_size, config.encoder.image_size),

@@ -260,7 +260,7 @@ def workload(class_name, values, attention):
         return family_speech.workload(model, BATCH)
     if (getattr(config, "vision_config", None) or hasattr(config, "audio_config")) and model.main_input_name == "input_ids":
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
-    if config.model_type == "vision-encoder-decoder":
+    if config.model_type in ("blip", "vision-encoder-decoder"):
         return family_images.workload(config.model_type, model, config, BATCH, LENGTH)
     if config.model_type == "siglip2":
         sys.modules[kind.__module__].torch_compilable_check = lambda *_: None   # reads shapes of fake tensors
