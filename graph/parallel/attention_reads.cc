@@ -16,8 +16,7 @@ std::span<const TensorId> attended(const Graph& graph, NodeId id) {
   const bool product =
       has(node, OpRow::kDense) && rank(1) > 2 && stacked_matrix(graph, id).id == kNoTensor;
   const bool over_time = has(node, OpRow::kOverTime) && rank(0) > 3;
-  // What runs without autograd chooses, as the indexer of sparse attention: every rank has it
-  // whole.
+  // What runs without autograd, as the indexer of sparse attention, every rank has whole.
   if (node.notes.no_grad || (!has(node, OpRow::kAttends) && !product && !over_time)) return {};
   constexpr size_t kQueriesKeysValues = 3;
   return std::span(node.inputs)

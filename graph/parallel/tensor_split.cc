@@ -74,9 +74,8 @@ class Splitter {
 
   bool begins_part(NodeId id) const {
     const auto matrix = matrix_of(id);
-    return matrix && !graph_.nodes[id].notes.no_grad && !split_.begins.contains(id) &&
-           !is_split(graph_.nodes[id].inputs[0]) &&
-           !is_of_adapter(graph_.tensors[matrix->id].name) &&
+    return matrix && !split_.begins.contains(id) && !is_split(graph_.nodes[id].inputs[0]) &&
+           !graph_.nodes[id].notes.no_grad && !is_of_adapter(graph_.tensors[matrix->id].name) &&
            !split_.weights.contains(matrix->id) && !all_.weights.contains(matrix->id) &&
            divides(shape(matrix->id)[matrix->outputs]);
   }
