@@ -92,7 +92,7 @@ AdapterNames adapter_names(const JsonValue& family, const std::string& file) {
   AdapterNames names{
       .targets = fmt::format("{}", fmt::join(object.optional_strings("lora_targets"), ",")),
       .saved = object.optional_strings("lora_saved"),
-      .idle = object.optional_strings("lora_idle"),
+      .unused = object.optional_strings("lora_unused"),
       .head = object.optional_bool("lora_head").value_or(false)};
   const JsonValue* stacked = family.find("lora_stacked");
   const auto* members = stacked ? stacked->members() : nullptr;

@@ -21,7 +21,7 @@
 //
 // Where peft puts adapters: "lora_targets" by default; "lora_stacked", names of layers of older
 // releases, with the parameters that hold them now; "lora_head": true, for the classifier too;
-// "lora_idle", layers whose weights other code reads, where an adapter never runs.
+// "lora_unused", layers whose weights other code reads, where an adapter never runs.
 //
 // What a user must know of every answer: "note", a warning (W357). "heads": graph/family/head.h.
 //

@@ -59,7 +59,7 @@ Result<JsonValue> read_family_file(std::string_view name) {
   if (keys && common) put_over(*common, *keys);
   if (defaults && parameters) put_over(*parameters, *defaults);
   for (const char* key : {"model_types", "class", "description", "source", "lora_targets",
-                          "lora_stacked", "lora_head", "lora_idle", "heads", "parts", "note"}) {
+                          "lora_stacked", "lora_head", "lora_unused", "heads", "parts", "note"}) {
     if (const JsonValue* said = file->find(key))
       put_over(*family,
                JsonValue{.line = 0, .column = 0, .data = JsonValue::Members{{key, 0, 0, *said}}});

@@ -16,7 +16,7 @@ struct AdapterNames {
   // Modules that peft trains whole beside the adapters, and adapts not: a task's head.
   std::vector<std::string> saved{};
   // Layers whose weights other code reads: an adapter there never runs.
-  std::vector<std::string> idle{};
+  std::vector<std::string> unused{};
   // "all-linear" takes the classifier too: the class has no output embeddings that peft would
   // spare.
   bool head = false;

@@ -61,10 +61,10 @@ class FinetunePass {
       const bool all = unmet.contains(kAllLinear) || met_.contains(kAllLinear);
       if (all && (names_.head || !is_head(id))) {
         meet(unmet, kAllLinear);
-        if (!is_idle(name)) adapt(id);
+        if (!is_unused(name)) adapt(id);
       } else if (unmet.contains(name) || met_.contains(name)) {
         meet(unmet, name);
-        if (!is_idle(name)) adapt(id);
+        if (!is_unused(name)) adapt(id);
       }
     }
     // peft takes names that are met nowhere, unless none is.
@@ -98,7 +98,9 @@ class FinetunePass {
     });
   }
 
-  bool is_idle(std::string_view name) const { return std::ranges::count(names_.idle, name) > 0; }
+  bool is_unused(std::string_view name) const {
+    return std::ranges::count(names_.unused, name) > 0;
+  }
 
   bool is_packed(NodeId id) const { return packed_.contains(r_.node(id).inputs[1]); }
 

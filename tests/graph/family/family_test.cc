@@ -225,6 +225,28 @@ TEST_CASE("what transformers derives and saves is read, and a list for all layer
   CHECK(chosen("[2, 1]") == 3);
 }
 
+TEST_CASE("whole numbers written as reals, factors above one and empty lists are read") {
+  CHECK(code(R"({"model_type": "swin", "mlp_ratio": 4.0})") == "fine");
+  CHECK(code(R"({"model_type": "swin", "mlp_ratio": 4.5})") == "E134");
+  const auto wide = [](const std::string& factor) {
+    return code(R"({"model_type": "efficientnet", "depthwise_padding": [], "width_coefficient": )" +
+                factor + "}");
+  };
+  CHECK(wide("1.4") == "fine");
+  CHECK(wide("40") == "E356");
+}
+
+TEST_CASE("a config without an optional part has its text model alone") {
+  const std::string text = R"({"model_type": "gemma4", "text_config": {"num_hidden_layers": 1},)";
+  const auto alone = load(text + R"("vision_config": null})");
+  REQUIRE(alone);
+  CHECK(has_parameter(*alone, "model.language_model.norm.weight"));
+  const auto& tensors = alone->config.networks.front().graph.tensors;
+  CHECK(std::ranges::none_of(
+      tensors, [](const Tensor& t) { return t.name.find("vision") != std::string::npos; }));
+  CHECK(code(text + R"("audio_config": {"model_type": "gemma4_audio"}})") == "E355");
+}
+
 TEST_CASE("labels are counted where a config lists their names") {
   const std::string vit = R"({"model_type": "vit", "num_hidden_layers": 1, "id2label": )";
   const auto width = [](const FamilyModel& model) {

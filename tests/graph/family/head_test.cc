@@ -54,12 +54,16 @@ TEST_CASE("head: a config's architecture is the class that is answered for") {
       {R"({"model_type": "dinov2", "architectures": ["Dinov2Model"]})", 85725696},
       {R"({"model_type": "gpt2", "architectures": ["GPT2Model"]})", 124439808},
       {R"({"model_type": "llama", "architectures": ["LlamaModel"]})", 6607343616},
+      {R"({"model_type": "clip", "architectures": ["CLIPForImageClassification"]})", 87457538},
+      {R"({"model_type": "siglip", "architectures": ["SiglipForImageClassification"]})", 92885762},
+      {R"({"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForSequenceClassification"]})",
+       94569090},
   };
   for (const auto& one : cases) {
     CAPTURE(one.config);
     const Answer answer = answer_of(one.config);
     CHECK(parameters_of(answer) == one.parameters);
-    CHECK(answer.warnings.empty());
+    CHECK(std::ranges::count(answer.warnings, "W361", &Diagnostic::code) == 0);
   }
 }
 

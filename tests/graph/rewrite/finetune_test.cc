@@ -101,4 +101,15 @@ TEST_CASE("a layer that runs several times has one adapter") {
   CHECK(all.shapes.size() == 2 * all.report->adapters);
 }
 
+// WavLM's attention reads the weights of its layers itself.
+TEST_CASE("an adapter whose layer other code reads never runs") {
+  const Adapted all = adapt_small("all-linear", 0, R"({"model_type": "wavlm", "hidden_size": 64,
+      "intermediate_size": 96, "num_hidden_layers": 1, "num_attention_heads": 2,
+      "conv_dim": [16, 16, 16, 16, 16, 16, 16]})");
+  REQUIRE(all.report);
+  const std::string layer = "wav2vec2.encoder.layers.0.";
+  CHECK(all.shapes.contains(layer + "feed_forward.output_dense.lora_A.weight"));
+  CHECK_FALSE(all.shapes.contains(layer + "attention.q_proj.lora_A.weight"));
+}
+
 }  // namespace plimsoll
