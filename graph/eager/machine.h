@@ -129,8 +129,8 @@ class Machine {
     return view;
   }
   // What a pass returns beside the network's outputs, until its caller takes it.
-  void return_beside(Value value) { beside_.push_back(std::move(value)); }
-  std::vector<Value> take_beside() { return std::exchange(beside_, {}); }
+  void return_also(Value value) { returned_.push_back(std::move(value)); }
+  std::vector<Value> take_returned() { return std::exchange(returned_, {}); }
   // A number or small constant of the host, with a shape but without storage.
   Value host(DType dtype, const Shape& sizes);
 
@@ -265,7 +265,7 @@ class Machine {
   std::unordered_map<BufferId, Exchanged> exchanged_;
   std::optional<ActivationStash> activations_;
   std::vector<Value> resident_values_;
-  std::vector<Value> beside_;
+  std::vector<Value> returned_;
   PassCopies copies_;
   struct SameType {
     size_t operator()(const TensorType& type) const;

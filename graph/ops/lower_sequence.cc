@@ -139,7 +139,7 @@ Values attention(Lowering& l) {
                                         .weights = l.wants(1) ? &weights : nullptr};
   if (l.m.recipe().serve) keep_cache(l.m, l.in(1), l.in(2), options);
   if (returns_cache(l.m.recipe()) && options.transformers && options.causal) {
-    for (const size_t i : {size_t{1}, size_t{2}}) l.m.return_beside(eager::clone(l.m, l.in(i)));
+    for (const size_t i : {size_t{1}, size_t{2}}) l.m.return_also(eager::clone(l.m, l.in(i)));
   }
   Values outputs{eager::attention(l.m, l.in(0), l.in(1), l.in(2), l.in(3), options)};
   if (l.wants(1)) outputs.push_back(std::move(weights));

@@ -289,7 +289,7 @@ class Expander {
     if (has_masters()) widen_outputs(*chain.back(), *recipe_.precision->master);
     if (recipe_.widened_outputs == WidenedOutputs::kFabric)
       widen_outputs(*chain.back(), DType::kFloat32);
-    std::ranges::move(machine_.take_beside(), std::back_inserter(held_));
+    std::ranges::move(machine_.take_returned(), std::back_inserter(held_));
     if (!trains_ && !recipe_.evaluates) {
       machine_.end_autocast();
       machine_.mark_end_of_forward();

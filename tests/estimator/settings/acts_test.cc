@@ -90,9 +90,9 @@ bool is_tried(const SettingRow& row) {
   // A factor that only users of peft would miss, what takes two more settings, and what only models
   // of families have, move none.
   constexpr std::string_view kOthers[] = {
-      "gpu",          "batch",     "framework",      "image",        "hwdb",
-      "machine",      "strict",    "no-recover",     "lora-alpha",   "lora-upcast",
-      "kbit-prepare", "lora-form", "lora-in-blocks", "use-reentrant"};
+      "gpu",          "batch",     "framework",      "image",         "hwdb",
+      "machine",      "strict",    "no-recover",     "lora-alpha",    "lora-upcast",
+      "kbit-prepare", "lora-form", "lora-in-blocks", "use-reentrant", "use-cache"};
   return row.value.form != SettingValue::Form::kEntries &&
          std::ranges::find(kOthers, row.name) == std::end(kOthers);
 }

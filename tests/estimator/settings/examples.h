@@ -52,6 +52,7 @@ inline const std::vector<SettingExample>& setting_examples() {
       {"loss-form", {"fused"}, "loss", "causal_lm"},
       {"score-metrics", {"2", "1"}, "loss", "causal_lm"},
       {"eval-gather", {"3"}, "eval-batch", "2"},
+      {"use-cache", {"on"}, "mode", "inference"},
       {"loss-shift", {"logits"}, "loss", "causal_lm"},
       {"keep-outputs", {"off"}, "loss", "causal_lm"},
       {"last-outputs", {"on"}, "loss", "causal_lm"},

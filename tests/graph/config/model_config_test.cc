@@ -328,7 +328,7 @@ TEST_CASE("the schema names every layer type with its keys") {
     const config::LayerType& type = *config::all_layer_types()[i];
     const JsonValue& properties = *(*layers.list())[i].find("properties");
     CHECK(*properties.find("type")->find("const")->string() == type.name);
-    CHECK(properties.members()->size() == type.keys.size() + 8);
+    CHECK(properties.members()->size() == type.keys.size() + 9);
     if (i > 0) CHECK(config::all_layer_types()[i - 1]->name < type.name);
   }
 }
