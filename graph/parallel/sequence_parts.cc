@@ -10,7 +10,7 @@ namespace {
 
 // What a sum over ranks is added to, where that is made before it and all ranks have it alike:
 // of images and sound, whose first layers nobody shares. Megatron-LM has no sequence parallelism in
-// such towers (examples/multimodal/config.py: vision_config.sequence_parallel = False).
+// such towers (examples/multimodal/model.py: vision_config.sequence_parallel = False).
 bool joins_whole(const Graph& graph, const Consumers& readers, NodeId sum,
                  const std::map<TensorId, size_t>& parts) {
   TensorId made = graph.nodes[sum].outputs[0];

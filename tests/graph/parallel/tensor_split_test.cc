@@ -97,6 +97,25 @@ TEST_CASE("tensor split: what reads a part wants parts of the layers before it")
   CHECK(split.copied.contains(named_tensor(graph, "r1")));  // one for all heads
 }
 
+// As DeepSeek V2 Lite has it: queries come of what the shared layer reads.
+TEST_CASE("tensor split: queries are parted where a layer of all heads reads the same") {
+  std::string text(kLatent);
+  for (const auto& [was, now] :
+       {std::pair<std::string_view, std::string_view>{
+            "param qa: f32[32,16]\nparam qb: f32[16,48]\n", "param qb: f32[32,48]\n"},
+        {"q0 = MatMul(x, qa) module=\"h.0.qa\"\n"
+         "q1 = LayerNormalization(q0, g) module=\"h.0\"\n",
+         ""},
+        {"q2 = MatMul(q1, qb)", "q2 = MatMul(x, qb)"}})
+    text.replace(text.find(was), was.size(), now);
+  const Graph graph = small_decoder(text);
+  const auto split = parallel::split_tensors(graph, 2, false);
+  CHECK(split.whole_attention == 0);
+  for (const char* name : {"qb", "kb"})
+    CHECK(split.weights.at(named_tensor(graph, name)) == Placement{Axis::kTensor, 1});
+  CHECK(!split.weights.contains(named_tensor(graph, "ka")));
+}
+
 // Its layers "up" and "down", adapted: rank two.
 constexpr std::string_view kAdapted =
     "opset 17\ninput x: f32[6,32]\nparam up: f32[64,32]\nparam down: f32[32,64]\n"
