@@ -1,4 +1,6 @@
 // torchtitan's TOML, a job's config.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -71,6 +73,7 @@ constexpr TrainerKey kTitanKeys[] = {
     {"parallelism.context_parallel_degree", "cp", kTitanOne, Use::kSets, Others::kAsWritten},
     {"parallelism.pipeline_parallel_degree", "pp", kTitanOne, Use::kSets, Others::kAsWritten},
     {"parallelism.expert_parallel_degree", "ep", kTitanOne, Use::kSets, Others::kAsWritten},
+    {"parallelism.expert_tensor_parallel_degree", "", {}, Use::kComposed},
     {"parallelism.context_parallel_rotate_method", "cp-kind", kTitanRotations},
     {"parallelism.pipeline_parallel_schedule", "schedule", kTitanSchedules},
 };
@@ -175,10 +178,30 @@ void read_axes(const JsonValue& root, TrainerSettings& settings) {
   }
 }
 
+// Where experts are not split by features, all ranks of tensor parallelism are among those that
+// share them (job_config.py, "partial dp + all tp -> ep"): each has as many of their weights as of
+// fewer groups whose ranks have parts of features, as they are predicted.
+void read_experts(const JsonValue& root, TrainerSettings& settings) {
+  const auto shared = parse_number<int64_t>(settings.text("ep"));
+  const int64_t tensor = count_of(root, "tensor_parallel_degree", 1);
+  const bool whole = count_of(root, "expert_tensor_parallel_degree", 1) == 1;
+  if (!shared || tensor <= 1 || !whole || *shared % tensor != 0) return;
+  if (*shared == tensor) {
+    settings.remove("ep");
+  } else {
+    settings.replace("ep", std::to_string(*shared / tensor));
+  }
+  settings.add_note(
+      fmt::format("expert_parallel_degree {} with expert_tensor_parallel_degree 1: {} GPUs share "
+                  "the features of each expert here, with the same weights on each GPU",
+                  *shared, tensor));
+}
+
 void compose_titan(const JsonValue& root, TrainerSettings& settings) {
   read_flavor(root, settings);
   read_checkpoints(root, settings);
   read_axes(root, settings);
+  read_experts(root, settings);
   read_precision(root, !settings.text("fsdp").empty(), settings);
   read_reduction(root, !settings.text("fsdp").empty(), settings);
   read_optimizer(root, settings);

@@ -1,4 +1,5 @@
-// Keys of accelerate's and DeepSpeed's files that change memory or time, and those that are told.
+// Keys of the files of accelerate, DeepSpeed and torchtitan that change memory or time, and those
+// that are told.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -110,6 +111,22 @@ TEST_CASE("a model that accelerate loads before DeepSpeed has it is whole on eac
   CHECK(load("  zero_stage: 3\n  zero3_init_flag: false\n") == "whole");
   CHECK(load("  zero_stage: 3\n  zero3_init_flag: true\n").empty());
   CHECK(load("  zero_stage: 2\n  zero3_init_flag: false\n").empty());
+}
+
+// torchtitan/config/job_config.py, Parallelism.
+TEST_CASE("torchtitan counts ranks of tensor parallelism among those that share experts") {
+  const auto experts = [](const std::string& keys) {
+    return file_of("t.toml",
+                   "[training]\nlocal_batch_size = 1\n[parallelism]\n"
+                   "tensor_parallel_degree = 2\n" +
+                       keys);
+  };
+  const auto whole = experts("expert_parallel_degree = 8\n");
+  CHECK(text_of(whole, "ep") == "4");
+  CHECK(whole->settings.notes().size() == 1);
+  CHECK(text_of(experts("expert_parallel_degree = 2\n"), "ep").empty());
+  CHECK(text_of(experts("expert_parallel_degree = 8\nexpert_tensor_parallel_degree = 2\n"), "ep") ==
+        "8");
 }
 
 TEST_CASE("DeepSpeed's bucket, and what Hugging Face's Trainer makes of auto") {
