@@ -314,6 +314,7 @@ std::vector<TensorId> attend(Layer& layer) {
            {"dropout", layer.real("dropout")},
            {"window", layer.integer("window")},
            {"softcap", int64_t{layer.flag("softcap")}},
+           {"shifted", int64_t{layer.flag("shifted")}},
            {"wide", int64_t{layer.text("softmax") == "fp32"}},
            {"latent", layer.integer("latent")},
            {"grouped", int64_t{layer.flag("groups")}}})

@@ -22,20 +22,6 @@ constexpr Key kMixerKeys[] = {
      "what goes in and each feature that it is projected to have factors, as Falcon H1's code has "
      "it"},
 };
-constexpr Key kScanKeys[] = {
-    {"chunk", KeyKind::kInteger, "256", "positions that are scanned together"},
-    {"kernel", KeyKind::kInteger, "0",
-     "positions that a cache keeps of what its inputs are convolved from", 0},
-};
-
-std::vector<TensorId> state_space_scan(Layer& layer) {
-  std::vector<TensorId> inputs;
-  for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
-  return {
-      layer.composite("StateSpaceScan", std::move(inputs),
-                      {{"chunk", layer.integer("chunk")}, {"kernel", layer.integer("kernel")}})};
-}
-
 // Mamba2Mixer and what is copied from it (models/mamba2/modeling_mamba2.py).
 class Mixer {
  public:
@@ -139,10 +125,6 @@ std::vector<TensorId> mixer(Layer& layer) { return Mixer(layer).run(); }
 
 constexpr LayerType kStateSpaceLayers[] = {
     {"mamba2", 1, 1, kMixerKeys, mixer, "Mamba 2's layer of [N, S, E]"},
-    {"state_space_scan", 7, 7, kScanKeys, state_space_scan,
-     "Mamba 2's scan, in 32 bits; inputs x [N, S, heads, P], step sizes [N, S, heads], decay "
-     "[heads], what is written and read [N, S, groups, D], the factor of x, offsets of the step "
-     "sizes [heads]"},
 };
 
 }  // namespace
