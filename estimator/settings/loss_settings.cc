@@ -84,9 +84,10 @@ std::span<const SettingRow> loss_settings() {
   static const SettingRow rows[] = {
       {.name = "loss-form",
        .group = kTrainingGroup,
-       .help = "how a language model's loss is computed: operators (PyTorch's cross_entropy), fused "
-               "(one kernel), chunked (parts of the sequence); with the last layer: "
-               "chunked-linear (torchtune), fused-linear (Liger), tiled-linear (TRL)",
+       .help =
+           "how a language model's loss is computed: operators (PyTorch's cross_entropy), fused "
+           "(one kernel), chunked (parts of the sequence); with the last layer: "
+           "chunked-linear (torchtune), fused-linear (Liger), tiled-linear (TRL)",
        .default_text = "operators",
        .value = word_value<kForms, 0, &Request::recipe, &Recipe::loss_form>("FORM"),
        .record = {.name = "loss_form"},

@@ -53,12 +53,11 @@ class FigureFields final : public Fields {
 };
 
 // A figure, and below it its parts with theirs.
-void add_with_parts(const Figure& figure, const std::vector<Figure>& all, size_t depth,
+void add_with_parts(const Figure& figure, const std::vector<Figure>& all,
                     std::vector<Figure>& into) {
   into.push_back(figure);
-  into.back().title.insert(0, 2 * depth, ' ');
   for (const Figure& part : all) {
-    if (part.whole == figure.path) add_with_parts(part, all, depth + 1, into);
+    if (part.whole == figure.path) add_with_parts(part, all, into);
   }
 }
 
@@ -74,10 +73,20 @@ std::vector<Figure> compared_figures() {
   std::vector<Figure> sorted, single;
   for (const Figure& figure : all) {
     if (!figure.whole.empty()) continue;
-    add_with_parts(figure, all, 0, is_whole(figure) ? sorted : single);
+    add_with_parts(figure, all, is_whole(figure) ? sorted : single);
   }
   sorted.insert(sorted.end(), single.begin(), single.end());
   return sorted;
+}
+
+// Of how many of the figures that differ it is part.
+size_t depth_of(const Figure& figure, const std::vector<Figure>& all,
+                const std::vector<FigureDifference>& differ) {
+  if (figure.whole.empty()) return 0;
+  const bool shown =
+      std::ranges::find(differ, figure.whole, &FigureDifference::figure) != differ.end();
+  const auto whole = std::ranges::find(all, figure.whole, &Figure::path);
+  return (shown ? 1 : 0) + (whole == all.end() ? 0 : depth_of(*whole, all, differ));
 }
 
 const JsonValue* at(const JsonValue& document, std::string_view path) {
@@ -222,11 +231,14 @@ Result<AnswerDifference> difference_of(const JsonValue& a, const JsonValue& b,
                                        std::span<const ChangeLimit> limits) {
   AnswerDifference all;
   all.request = request_differences(a, b);
-  for (const Figure& figure : compared_figures()) {
+  const std::vector<Figure> compared = compared_figures();
+  for (const Figure& figure : compared) {
     TRY(check_kind(a, figure.path));
     TRY(check_kind(b, figure.path));
     const auto was = integer_at(a, figure.path), is = integer_at(b, figure.path);
-    if (was && is && *was != *is) all.figures.push_back({figure.path, figure.title, *was, *is});
+    if (!was || !is || *was == *is) continue;
+    const std::string indent(2 * depth_of(figure, compared, all.figures), ' ');
+    all.figures.push_back({figure.path, indent + figure.title, *was, *is});
   }
   for (const ChangeLimit& limit : limits) {
     auto checked = TRY(check(limit, a, b));
