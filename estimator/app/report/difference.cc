@@ -197,7 +197,7 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
   }
   if (largest.empty()) return "";
   const std::string_view title = role_title(largest);
-  return escaped_format("{} {} on the GPU. Of the parts of the peak, {} changed most: {}.",
+  return escaped_format("{} {} on the GPU, most of all {}: {}.",
                         human_bytes(sign * (*b - *a)), sign > 0 ? "more" : "less",
                         title.empty() ? largest : title, human_bytes(most));
 }

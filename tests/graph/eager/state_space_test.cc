@@ -7,12 +7,12 @@
 namespace plimsoll::eager {
 namespace {
 
-struct Figures {
+struct ScanFigures {
   int64_t flop = 0, launches = 0, saved = 0;
 };
 
 // A pass over `steps` positions in chunks of 32: 4 heads of 16 features in 2 groups, states of 8.
-Figures pass_over(int64_t steps, bool trained) {
+ScanFigures scan_over(int64_t steps, bool trained) {
   Recipe recipe;
   Policy policy;
   Decider decider{Binding{}};
@@ -35,7 +35,7 @@ Figures pass_over(int64_t steps, bool trained) {
     CHECK(y.dtype() == DType::kFloat32);
     machine.mark_end_of_forward();
   }
-  Figures figures;
+  ScanFigures figures;
   const Step step = machine.finish();
   for (const Event& e : step.events) {
     if (e.kind != Event::Kind::kLaunch) continue;
@@ -50,18 +50,19 @@ Figures pass_over(int64_t steps, bool trained) {
 }  // namespace
 
 TEST_CASE("state space scan: a sequence counts in whole chunks") {
-  const Figures one = pass_over(32, false), more = pass_over(33, false), two = pass_over(64, false);
+  const ScanFigures one = scan_over(32, false), more = scan_over(33, false),
+                    two = scan_over(64, false);
   CHECK(more.flop > one.flop + (two.flop - one.flop) * 9 / 10);
   CHECK(more.flop <= two.flop);
-  CHECK(pass_over(320, false).launches == two.launches);  // no loop over chunks or positions
+  CHECK(scan_over(320, false).launches == two.launches);  // no loop over chunks or positions
 }
 
 TEST_CASE("state space scan: what is kept grows with the sequence, nothing without gradients") {
-  const int64_t short_one = pass_over(32 * 8, true).saved,
-                long_one = pass_over(32 * 16, true).saved;
+  const int64_t short_one = scan_over(32 * 8, true).saved,
+                long_one = scan_over(32 * 16, true).saved;
   CHECK(long_one > short_one * 19 / 10);
   CHECK(long_one < short_one * 21 / 10);
-  CHECK(pass_over(32 * 8, false).saved == 0);
+  CHECK(scan_over(32 * 8, false).saved == 0);
 }
 
 }  // namespace plimsoll::eager

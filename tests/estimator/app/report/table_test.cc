@@ -60,7 +60,7 @@ TEST_CASE("table: flags go on below where the page is narrow") {
   const std::string space(13, ' ');
   CHECK(table.text({.width = 40}) == "flags" + std::string(31, ' ') + "peak\n" +
                                          "--precision amp-fp16" + space + "  7 GiB\n" +
-                                         "--offload activations --batch 250\n");
+                                         "  --offload activations\n  --batch 250\n");
   CHECK(table.text({.width = 80}).find("--batch 250  7 GiB") != std::string::npos);
 }
 

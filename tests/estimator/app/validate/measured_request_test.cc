@@ -92,7 +92,10 @@ TEST_CASE("measured request: how GPUs share the model") {
   r.sequence_parallel = true;
   const auto q = request_of(r, {});
   REQUIRE(q);
-  const ParallelRequest wanted{.axes = {2, 0, 0, 2, 4, 0}, .zero = 1, .sequence_parallel = true};
+  ParallelRequest wanted;
+  wanted.axes = {2, 0, 0, 2, 4, 0};
+  wanted.zero = 1;
+  wanted.sequence_parallel = true;
   CHECK(q->parallel == wanted);
   CHECK(q->batch == 4);  // the two of tp have the same samples
   CHECK(q->nodes == 1);
