@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-test::GoldenCase case_of(const nlohmann::json& family, const nlohmann::json& one) {
+test::GoldenCase inference_case_of(const nlohmann::json& family, const nlohmann::json& one) {
   test::GoldenCase wanted;
   wanted.batch = family["batch"];
   wanted.mode = "inference";
@@ -37,7 +37,8 @@ InferenceErrors errors_of_inference() {
           "{} {} {}{}", family["name"].get<std::string>(), one["attention"].get<std::string>(),
           one["precision"].get<std::string>(), one.contains("cache") ? " cache" : "");
       CAPTURE(what);
-      const auto got = models.config_figures(family["config"].dump(), case_of(family, one));
+      const auto got =
+          models.config_figures(family["config"].dump(), inference_case_of(family, one));
       const std::string why = got ? "" : got.error().front().message;
       CHECK_MESSAGE(got, what, ": ", why);
       if (!got) continue;

@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-Result<FamilyModel> load(const std::string& text) {
+Result<FamilyModel> load_family(const std::string& text) {
   const auto root = read_json(text, "config.json");
   REQUIRE(root);
   Diagnostics warnings;
@@ -41,20 +41,21 @@ TEST_CASE("a word of letters and a list of words say the same of layers") {
                             R"("layer_types": ["linear_attention", "linear_attention", "mlp", "moe",
                                "full_attention"])"}) {
     CAPTURE(kinds);
-    const auto model = load(nemotron_h(kinds));
+    const auto model = load_family(nemotron_h(kinds));
     const Graph& graph = graph_of(model);
     CHECK(parameters_that_end(graph, "mixer.A_log") == 2);
     CHECK(parameters_that_end(graph, "mixer.q_proj.weight") == 1);
     CHECK(parameters_that_end(graph, "mixer.gate.weight") == 1);
     CHECK(parameters_that_end(graph, "2.mixer.up_proj.weight") == 1);
   }
-  const auto unknown = load(nemotron_h(R"("hybrid_override_pattern": "M?")"));
+  const auto unknown = load_family(nemotron_h(R"("hybrid_override_pattern": "M?")"));
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().front().code == "E356");
 }
 
 TEST_CASE("an indexer's choice serves the layers behind it that have none, without gradients") {
-  const auto model = load(R"({"model_type": "glm_moe_dsa", "vocab_size": 100, "hidden_size": 32,
+  const auto model =
+      load_family(R"({"model_type": "glm_moe_dsa", "vocab_size": 100, "hidden_size": 32,
     "intermediate_size": 48, "moe_intermediate_size": 16, "num_hidden_layers": 4,
     "num_attention_heads": 4, "n_routed_experts": 4, "num_experts_per_tok": 2,
     "indexer_types": ["full", "shared", "shared", "full"]})");
@@ -76,7 +77,8 @@ TEST_CASE("Gemma 3n: shares of each layer, and layers that use keys and values o
     "vocab_size_per_layer_input": 100, "hidden_size_per_layer_input": 8,
     "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
     "num_kv_shared_layers": 2, "intermediate_size": [48, 48, 64, 64])";
-  const auto model = load(gemma + R"(, "activation_sparsity_pattern": [0.95, 0, 0.95, 0.0]})");
+  const auto model =
+      load_family(gemma + R"(, "activation_sparsity_pattern": [0.95, 0, 0.95, 0.0]})");
   const Graph& graph = graph_of(model);
   CHECK(parameters_that_end(graph, "self_attn.q_proj.weight") == 4);
   CHECK(parameters_that_end(graph, "self_attn.k_proj.weight") == 2);
@@ -86,15 +88,16 @@ TEST_CASE("Gemma 3n: shares of each layer, and layers that use keys and values o
   });
   REQUIRE(wide != graph.tensors.end());
   CHECK((*wide->shape)[1] == Dim(64));
-  CHECK_FALSE(load(gemma + R"(, "activation_sparsity_pattern": [1.5]})"));
+  CHECK_FALSE(load_family(gemma + R"(, "activation_sparsity_pattern": [1.5]})"));
 }
 
 TEST_CASE("EmbeddingGemma keeps nothing for positions to come: they see both ways") {
   const auto causal = [](const std::string& both) {
-    const auto model = load(R"({"model_type": "gemma3_text", "vocab_size": 100, "hidden_size": 32,
+    const auto model =
+        load_family(R"({"model_type": "gemma3_text", "vocab_size": 100, "hidden_size": 32,
       "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
       "num_key_value_heads": 2, "head_dim": 8, "use_bidirectional_attention": )" +
-                            both + "}");
+                    both + "}");
     int64_t sum = 0;
     for (const Node& node : graph_of(model).nodes) sum += node.attributes.integer("causal", 0);
     return sum;
