@@ -197,9 +197,9 @@ std::string reason(const JsonValue& before, const JsonValue& after) {
   }
   if (largest.empty()) return "";
   const std::string_view title = role_title(largest);
-  return escaped_format("{} {} on the GPU, most of all {}: {}.",
-                        human_bytes(sign * (*b - *a)), sign > 0 ? "more" : "less",
-                        title.empty() ? largest : title, human_bytes(most));
+  return escaped_format("{} {} on the GPU, most of all {}: {}.", human_bytes(sign * (*b - *a)),
+                        sign > 0 ? "more" : "less", title.empty() ? largest : title,
+                        human_bytes(most));
 }
 
 Result<LimitCheck> check(const ChangeLimit& limit, const JsonValue& before,
