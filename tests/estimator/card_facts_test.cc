@@ -13,7 +13,7 @@ namespace {
 
 using test::answer;
 
-bool says(const Estimate& e, std::string_view words) {
+bool basis_says(const Estimate& e, std::string_view words) {
   return std::any_of(e.basis.begin(), e.basis.end(),
                      [&](const std::string& line) { return line.find(words) != line.npos; });
 }
@@ -81,25 +81,25 @@ TEST_CASE("a version of CUDA that is given decides how modules are loaded, on ev
 
 TEST_CASE("memory that a card shares with its host is said to be so, until some of it is kept") {
   Request request = test::request("builtin:resnet50", "gb10", 8);
-  CHECK(says(answer(request), "memory: shared with the machine"));
+  CHECK(basis_says(answer(request), "memory: shared with the machine"));
   request.reserve_bytes = int64_t{8} << 30;
-  CHECK_FALSE(says(answer(request), "memory: shared with the machine"));
+  CHECK_FALSE(basis_says(answer(request), "memory: shared with the machine"));
   CHECK_FALSE(
-      says(answer(test::request("builtin:resnet50", "gh200", 8)), "shared with the machine"));
+      basis_says(answer(test::request("builtin:resnet50", "gh200", 8)), "shared with the machine"));
 }
 
 TEST_CASE("a display's share is taken off where it is given, and named where it matters") {
   Request request = test::request("builtin:resnet50", "rtx-3060", 104);
   const Estimate close = answer(request);
   CHECK(close.fits);
-  CHECK(says(close, "display: no desktop session is counted"));
+  CHECK(basis_says(close, "display: no desktop session is counted"));
   request.display_bytes = int64_t{3} << 30;
   const Estimate beside = answer(request);
   CHECK(beside.usable_bytes == close.usable_bytes - request.display_bytes);
   CHECK_FALSE(beside.fits);
-  CHECK(says(beside, "display: 3072 MiB"));
-  CHECK_FALSE(says(answer(test::request("builtin:resnet50", "rtx-3060", 8)), "display"));
-  CHECK_FALSE(says(answer(test::request("builtin:resnet50", "v100", 128)), "display"));
+  CHECK(basis_says(beside, "display: 3072 MiB"));
+  CHECK_FALSE(basis_says(answer(test::request("builtin:resnet50", "rtx-3060", 8)), "display"));
+  CHECK_FALSE(basis_says(answer(test::request("builtin:resnet50", "v100", 128)), "display"));
 }
 
 TEST_CASE("what the card's file warns of, and rates it lacks, are in the answer") {
