@@ -19,7 +19,7 @@ Graph words(std::string_view last) {
       std::string(last) + "output y\n");
 }
 
-TensorId named(const Graph& graph, std::string_view name) {
+TensorId split_named(const Graph& graph, std::string_view name) {
   return static_cast<TensorId>(std::ranges::find(graph.tensors, name, &Tensor::name) -
                                graph.tensors.begin());
 }
@@ -31,16 +31,17 @@ parallel::LayerParts split_of(const Graph& graph) { return parallel::split_words
 TEST_CASE("split words: scores that are capped, scaled or shifted after the head stay parts") {
   const Graph graph = words("c = Mul(s, cap)\nt = Tanh(c)\ny = Add(t, shift)\n");
   const auto split = split_of(graph);
-  for (const char* name : {"s", "c", "t", "y"}) CHECK(split.values.at(named(graph, name)) == 2);
-  CHECK(split.weights.at(named(graph, "words")) == Placement{Axis::kTensor, 0});
-  CHECK(split.weights.at(named(graph, "shift")) == Placement{Axis::kTensor, 1});
-  CHECK(!split.weights.contains(named(graph, "cap")));
+  for (const char* name : {"s", "c", "t", "y"})
+    CHECK(split.values.at(split_named(graph, name)) == 2);
+  CHECK(split.weights.at(split_named(graph, "words")) == Placement{Axis::kTensor, 0});
+  CHECK(split.weights.at(split_named(graph, "shift")) == Placement{Axis::kTensor, 1});
+  CHECK(!split.weights.contains(split_named(graph, "cap")));
   CHECK(split.begins.size() == 1);
 }
 
 TEST_CASE("split words: a table that the head shares is of words too, whoever makes its tokens") {
   const Graph graph = words("y = Tanh(s)\n");
-  CHECK(split_of(graph).ends == std::set<NodeId>{graph.tensors[named(graph, "x")].producer});
+  CHECK(split_of(graph).ends == std::set<NodeId>{graph.tensors[split_named(graph, "x")].producer});
 }
 
 TEST_CASE("split words: of what needs all scores the head is whole") {
