@@ -34,7 +34,7 @@ std::span<const SettingRow> serving_settings();
 // Why a verb makes no use of a setting.
 inline constexpr std::string_view kNoHost = "this answer does not depend on the host";
 inline constexpr std::string_view kNoRun = "this answer has no time of a whole run";
-inline constexpr std::string_view kOfRecords = "records say it themselves";
+inline constexpr std::string_view kOfRecords = "records contain it; the option is for '--from'";
 // What records say.
 inline constexpr VerbRule kInRecords[] = {{"validate", kOfRecords, true}};
 

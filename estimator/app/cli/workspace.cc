@@ -106,7 +106,8 @@ Verb make_workspace(const FlagSet& root) {
                  "framework whose rule chooses the algorithm (a name of 'plimsoll frameworks'), or "
                  "ideal: the plan that cuDNN ranks first")
       .type_name("NAME");
-  app.add_option("--precision", flags->precision, "precision of input lines that give no dtype")
+  app.add_option("--precision", flags->precision,
+                 "precision of convolutions whose line gives no dtype [fp32]")
       .type_name("NAME");
   app.add_option("--workspace-limit", flags->limit, "largest workspace allowed, e.g. 64MiB")
       .type_name("SIZE");

@@ -40,8 +40,9 @@ std::string layer_text(const LayerEstimate& l) {
                         l.parameters, human_bytes(l.weight_bytes), human_bytes(l.gradient_bytes),
                         human_bytes(l.optimizer_state_bytes));
   }
-  text += fmt::format("  kept for backward {} (what several nodes keep is counted at the first)\n",
-                      human_bytes(l.feature_map_bytes));
+  text +=
+      fmt::format("  kept for backward {} (what several nodes keep is counted at one of them)\n",
+                  human_bytes(l.feature_map_bytes));
   return text;
 }
 
@@ -90,9 +91,12 @@ std::string limit_text(const KernelReport& k) {
 // Where the datasheet's rates let the other one take longer.
 std::string_view why_limited(const KernelReport& k) {
   if (k.bound_by == "compute" && k.dram_ns > k.compute_ns)
-    return ": in this kernel the arithmetic takes longer than the memory traffic";
+    return ": at the rates that this kernel is predicted to reach, arithmetic takes longer than "
+           "memory traffic, though not at the peak rates";
   if (k.bound_by == "dram" && k.compute_ns > k.dram_ns)
-    return ": in this kernel the memory traffic takes longer than the arithmetic";
+    return ": at the rates that this kernel is predicted to reach, memory traffic takes longer "
+           "than "
+           "arithmetic, though not at the peak rates";
   return "";
 }
 
