@@ -91,10 +91,10 @@ std::string limit_text(const KernelReport& k) {
 // Where the datasheet's rates let the other one take longer.
 std::string_view why_limited(const KernelReport& k) {
   if (k.bound_by == "compute" && k.dram_ns > k.compute_ns)
-    return ": at the rates that this kernel is predicted to reach, arithmetic takes longer than "
+    return ": at the rates that Plimsoll predicts for this kernel, arithmetic takes longer than "
            "memory traffic, though not at the peak rates";
   if (k.bound_by == "dram" && k.compute_ns > k.dram_ns)
-    return ": at the rates that this kernel is predicted to reach, memory traffic takes longer "
+    return ": at the rates that Plimsoll predicts for this kernel, memory traffic takes longer "
            "than "
            "arithmetic, though not at the peak rates";
   return "";
