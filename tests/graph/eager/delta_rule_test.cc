@@ -4,38 +4,25 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/eager_pass.h"
+
 namespace plimsoll::eager {
 namespace {
 
-struct Figures {
-  int64_t flop = 0, launches = 0;
+struct Figures : test::KernelWork {
   size_t events = 0;
 };
 
 // A forward pass over `steps` positions, with or without gradients.
 Figures pass_over(int64_t steps, bool trained) {
-  Recipe recipe;
-  Policy policy;
-  Decider decider{Binding{}};
-  Machine machine{recipe, policy, decider};
-  const auto made = [&](const Shape& sizes) {
-    return trained ? machine.parameter(DType::kFloat32, sizes)
-                   : machine.resident(DType::kFloat32, sizes, Role::kInput);
-  };
-  gated_delta_rule(machine, {.query = made({2, steps, 2, 16}),
-                             .key = made({2, steps, 2, 16}),
-                             .value = made({2, steps, 4, 32}),
-                             .decay = made({2, steps, 4}),
-                             .beta = made({2, steps, 4})});
-  Figures figures;
-  const Step step = machine.finish();
-  for (const Event& e : step.events) {
-    if (e.kind != Event::Kind::kLaunch) continue;
-    figures.flop += step.kernels[e.id].flop.constant().value_or(0);
-    figures.launches += step.kernels[e.id].turns.constant().value_or(0);
-  }
-  figures.events = step.events.size();
-  return figures;
+  test::EagerPass pass(trained);
+  gated_delta_rule(pass.machine, {.query = pass.made({2, steps, 2, 16}),
+                                  .key = pass.made({2, steps, 2, 16}),
+                                  .value = pass.made({2, steps, 4, 32}),
+                                  .decay = pass.made({2, steps, 4}),
+                                  .beta = pass.made({2, steps, 4})});
+  const Step step = pass.machine.finish();
+  return {test::work_of(step), step.events.size()};
 }
 
 }  // namespace

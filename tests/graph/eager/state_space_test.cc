@@ -4,44 +4,34 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/eager_pass.h"
+
 namespace plimsoll::eager {
 namespace {
 
-struct ScanFigures {
-  int64_t flop = 0, launches = 0, saved = 0;
+struct ScanFigures : test::KernelWork {
+  int64_t saved = 0;
 };
 
 // A pass over `steps` positions in chunks of 32: 4 heads of 16 features in 2 groups, states of 8.
 ScanFigures scan_over(int64_t steps, bool trained) {
-  Recipe recipe;
-  Policy policy;
-  Decider decider{Binding{}};
-  Machine machine{recipe, policy, decider};
-  const auto made = [&](const Shape& sizes) {
-    return trained ? machine.parameter(DType::kFloat32, sizes)
-                   : machine.resident(DType::kFloat32, sizes, Role::kInput);
-  };
+  test::EagerPass pass(trained);
   {
-    const Value y = state_space_scan(machine,
-                                     {.x = made({2, steps, 4, 16}),
-                                      .dt = made({2, steps, 4}),
-                                      .decay = made({4}),
-                                      .b = made({2, steps, 2, 8}),
-                                      .c = made({2, steps, 2, 8}),
-                                      .skip = made({4}),
-                                      .dt_offsets = made({4})},
+    const Value y = state_space_scan(pass.machine,
+                                     {.x = pass.made({2, steps, 4, 16}),
+                                      .dt = pass.made({2, steps, 4}),
+                                      .decay = pass.made({4}),
+                                      .b = pass.made({2, steps, 2, 8}),
+                                      .c = pass.made({2, steps, 2, 8}),
+                                      .skip = pass.made({4}),
+                                      .dt_offsets = pass.made({4})},
                                      32);
     CHECK(y.sizes() == Shape{2, steps, 4, 16});
     CHECK(y.dtype() == DType::kFloat32);
-    machine.mark_end_of_forward();
+    pass.machine.mark_end_of_forward();
   }
-  ScanFigures figures;
-  const Step step = machine.finish();
-  for (const Event& e : step.events) {
-    if (e.kind != Event::Kind::kLaunch) continue;
-    figures.flop += step.kernels[e.id].flop.constant().value_or(0);
-    figures.launches += step.kernels[e.id].turns.constant().value_or(0);
-  }
+  const Step step = pass.machine.finish();
+  ScanFigures figures{test::work_of(step)};
   for (const auto& one : step.saved)
     figures.saved += step.buffers[one.buffer].bytes.constant().value_or(0);
   return figures;
